@@ -1,0 +1,30 @@
+# Two commands matter: `make demo` and `make test`. Both do all set-up themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(shell find native -type f) CMakeLists.txt
+
+.PHONY: demo test lint types setup clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt $(NATIVE)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
+	touch $@
+
+demo: setup
+	$(BIN)/ebnet summary 1262-2-4:8:8:16 --experts 4
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+test: lint types
+	$(BIN)/pytest -q
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,33 @@
+"""The `ebnet` program: one command a file, each imported only when it is called.
+
+Importing every command's dependencies would make `ebnet --help` slow, so a command's module imports at its top only
+what its signature needs, and the rest inside the function.
+"""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from ebnet.cli import import_official, memory, summary
+from ebnet.errors import EbnetError
+
+app = typer.Typer(
+    name="ebnet",
+    help="Design, train, search, compress and run expert binary networks.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.command("summary")(summary.summary)
+app.command("memory")(memory.memory)
+app.command("import-official")(import_official.import_official)
+
+
+def main() -> None:
+    """Run the program; the project's own errors become one line and exit code 1."""
+    try:
+        app()
+    except EbnetError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
+        sys.exit(1)

@@ -1,0 +1,95 @@
+"""Everything that defines a network, as one validated value that also is its `config.json`."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, Self, get_args
+
+from ebnet.arch import Arch
+from ebnet.errors import ConfigError
+
+Stem = Literal["imagenet", "conv7x7", "cifar"]
+Shortcut = Literal["none", "linear", "relu", "prelu"]
+GateGradient = Literal["softmax", "sigmoid"]
+Conv = Literal["expert", "cond"]
+Ste = Literal["clip", "polynomial", "identity"]
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The structure of a network: what `create_model` takes and `config.json` holds.
+
+    Attributes:
+        arch: the paper's notation, e.g. ``1262-2-4:8:8:16``.
+        experts: experts per binary convolution (N).
+        stem: ``imagenet`` (the cheap one, /4), ``conv7x7`` (ResNet's, /4) or ``cifar`` (3x3, /1).
+        shortcut: how the real 1x1 projection is decomposed: ``none`` (one conv), ``linear``, ``relu`` or ``prelu``.
+        shortcut_reduction: r of the decomposition Cin -> Cin/r -> Cout.
+        aggregation: an ungrouped 1x1 binary convolution after each block of a stage that has groups.
+        scaling: data-driven per-channel output scaling (Real-to-Binary).
+        head_width: width of an extra real layer between the pooled features and the classifier.
+        gate: the gradient of the gate: ``softmax`` (the paper's) or ``sigmoid`` (its ablation).
+        temperature: tau of the gate's softmax.
+        conv: ``expert`` or ``cond`` (the binarized CondConv baseline).
+        activation_ste: straight-through estimator of the activations' sign: ``clip`` or ``polynomial``.
+        cond_outer_ste: estimator of CondConv's second binarization: ``clip`` or ``identity``.
+    """
+
+    arch: Arch
+    experts: int = 1
+    num_classes: int = 1000
+    in_channels: int = 3
+    stem: Stem = "imagenet"
+    shortcut: Shortcut = "prelu"
+    shortcut_reduction: int = 4
+    aggregation: bool = True
+    scaling: bool = False
+    head_width: int | None = None
+    gate: GateGradient = "softmax"
+    temperature: float = 1.0
+    conv: Conv = "expert"
+    activation_ste: Ste = "clip"
+    cond_outer_ste: Ste = "clip"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.arch, str):
+            object.__setattr__(self, "arch", Arch.parse(self.arch))
+        for name in ("experts", "num_classes", "in_channels", "shortcut_reduction", "head_width"):
+            value = getattr(self, name)
+            if value is None and name == "head_width":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name}={value!r}: expected a whole number of at least 1")
+        for name in ("aggregation", "scaling"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name}={getattr(self, name)!r}: expected true or false")
+        number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if not number or not 0 < self.temperature < float("inf"):
+            raise ConfigError(f"temperature={self.temperature!r}: expected a positive number")
+        choices = {"stem": Stem, "shortcut": Shortcut, "gate": GateGradient, "conv": Conv}
+        for name, kind in choices.items():
+            _one_of(name, getattr(self, name), get_args(kind))
+        _one_of("activation_ste", self.activation_ste, ("clip", "polynomial"))
+        _one_of("cond_outer_ste", self.cond_outer_ste, ("clip", "identity"))
+
+    def with_experts(self, experts: int) -> Self:
+        return replace(self, experts=experts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` reads them back."""
+        return asdict(self) | {"arch": str(self.arch)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        if not isinstance(values, dict):
+            raise ConfigError(f"a network's settings are a table of names and values, not {values!r}")
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ConfigError(f"unknown network settings {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        if "arch" not in values:
+            raise ConfigError("a network's settings need 'arch', e.g. \"1262-2-4:8:8:16\"")
+        return cls(**values)
+
+
+def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name}={value!r}: expected one of {', '.join(choices)}")
