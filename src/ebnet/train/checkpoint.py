@@ -86,8 +86,8 @@ def load_newest(directory: Path, say: Callable[[str], None]) -> Checkpoint | Non
         return checkpoint
     if faults:
         raise CheckpointError(
-            f"{'; '.join(map(str, faults))}. No whole checkpoint is left in {directory}: remove that directory to train "
-            "the stage anew"
+            f"{'; '.join(map(str, faults))}. No whole checkpoint is left in {directory}: remove that directory to "
+            "train the stage anew"
         )
     return None
 
@@ -111,9 +111,9 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
         if name not in by_name:
             raise CheckpointError(f"the checkpoint has optimizer state for {name}, which the network does not have")
         parameter = by_name[name]
-        if value.dim():
-            value = torch.empty_like(parameter).copy_(value)  # in the parameter's device and memory format
-        optimizer.state[parameter][quantity] = value
+        # In the parameter's device and memory format, like the optimizer's own; the step count is a scalar.
+        like = torch.empty_like(parameter) if value.dim() else torch.empty((), device=parameter.device)
+        optimizer.state[parameter][quantity] = like.copy_(value)
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:

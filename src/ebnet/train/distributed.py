@@ -45,7 +45,7 @@ def any_rank(flag: bool, device: torch.device) -> bool:
 
 def pick_device(name: str) -> torch.device:
     """`auto`: the CUDA device of this process's place on its machine if there is one, else the CPU."""
-    local = int(os.environ.get("LOCAL_RANK", 0))
+    local = int(os.environ.get("LOCAL_RANK", "0"))
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":
@@ -61,7 +61,7 @@ def pick_device(name: str) -> torch.device:
 @contextmanager
 def process_group(device: torch.device) -> Iterator[None]:
     """Join the processes that `torchrun` started (gloo on CPU, nccl on GPU); leave them at the end."""
-    if int(os.environ.get("WORLD_SIZE", 1)) == 1 or dist.is_initialized():
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         yield
         return
     if device.type == "cuda":

@@ -4,6 +4,7 @@ The shipped recipes lie in `ebnet/recipes`. A recipe's `[schedule]` holds for al
 single settings for one stage.
 """
 
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -13,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from ebnet.arch import Arch
 from ebnet.errors import ArchError, ConfigError
 from ebnet.models.config import Conv, GateGradient, NetworkConfig, Shortcut, Stem
-from ebnet.train.recipe_text import explain, read_toml, set_value, write_toml
+from ebnet.train.recipe_text import explain, read_toml, set_value, split_override, write_toml
 
 StageName = Literal["teacher", "stage1-one-expert", "stage1-experts", "stage2"]
 STAGE_NAMES: tuple[StageName, ...] = get_args(StageName)
 
+Overrides = Mapping[str, Any] | Iterable[str]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -155,6 +157,8 @@ class Log(_Table):
 
     checkpoint_steps: Count = 500
     log_steps: Count = 50
+    validate_epochs: Count = 1
+    """Validate every so many epochs; always after the last."""
     collapse: Annotated[float, Field(gt=0, le=1)] = 0.95
     """Warn when one expert of a layer takes more than this share of the validation pictures."""
 
@@ -213,6 +217,10 @@ class Recipe(_Table):
         own = self.table(name).model_dump(exclude_none=True, include=set(Schedule.model_fields))
         return Schedule(**(self.schedule.model_dump() | own))
 
+    def changed(self, overrides: "Overrides") -> "Recipe":
+        """The recipe with some settings changed, `{"schedule.epochs": 3}` or `["schedule.epochs=3"]`."""
+        return parse_recipe(_overridden(self.model_dump(exclude_none=True), overrides), self.name)
+
     def to_toml(self) -> str:
         return write_toml(self.model_dump(mode="json", exclude_none=True))
 
@@ -222,7 +230,7 @@ def recipe_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
 
 
-def load_recipe(name_or_path: str | Path, overrides: dict[str, Any] | list[str] | tuple[str, ...] = ()) -> Recipe:
+def load_recipe(name_or_path: str | Path, overrides: Overrides = ()) -> Recipe:
     """A shipped recipe by name, or a TOML file by path.
 
     Args:
@@ -237,10 +245,7 @@ def load_recipe(name_or_path: str | Path, overrides: dict[str, Any] | list[str] 
             raise ConfigError(f"{text}: neither a file nor a shipped recipe; those are {', '.join(recipe_names())}")
         values = read_toml(path.read_text(encoding="utf-8"), text)
         values.setdefault("name", path.stem)
-    pairs = overrides.items() if isinstance(overrides, dict) else (_split(item) for item in overrides)
-    for key, value in pairs:
-        set_value(values, key, value)
-    return parse_recipe(values, text)
+    return parse_recipe(_overridden(values, overrides), text)
 
 
 def parse_recipe(values: dict[str, Any], source: str = "recipe") -> Recipe:
@@ -253,11 +258,11 @@ def parse_recipe(values: dict[str, Any], source: str = "recipe") -> Recipe:
         raise ConfigError(f"{source}: network.arch: {error}") from error
 
 
-def _split(item: str) -> tuple[str, str]:
-    key, equals, value = item.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set {item}: expected KEY=VALUE, for example --set network.experts=8")
-    return key.strip(), value.strip()
+def _overridden(values: dict[str, Any], overrides: Overrides) -> dict[str, Any]:
+    pairs = overrides.items() if isinstance(overrides, Mapping) else map(split_override, overrides)
+    for key, value in pairs:
+        set_value(values, key, value)
+    return values
 
 
 def _shipped() -> Any:

@@ -34,13 +34,19 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
             yield from _lines(value, (*path, key))
 
 
+def split_override(item: str) -> tuple[str, Any]:
+    """`a.b=VALUE` taken apart. What is no TOML value is text as it stands: `arch=1262-2-4:8:8:16` needs no quotes."""
+    key, equals, text = (part.strip() for part in item.partition("="))
+    if not equals or not key:
+        raise ConfigError(f"{item!r}: expected KEY=VALUE, for example network.experts=8")
+    try:
+        return key, tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, text
+
+
 def set_value(values: dict[str, Any], key: str, value: Any) -> None:
-    """Set `a.b.c`. A text is read as a TOML value if it is one; else it is the text itself (`arch=1262-2-4:8:8:16`)."""
-    if isinstance(value, str):
-        try:
-            value = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = value.strip()
+    """Set `a.b.c` in nested tables."""
     *tables, last = key.split(".")
     for name in tables:
         inner = values.setdefault(name, {})
