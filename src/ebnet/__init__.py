@@ -26,7 +26,7 @@ _HOME = {
 }
 _PACKAGES = ("cost", "data", "models", "nn", "train")
 
-__all__ = [  # noqa: F822 -- resolved by __getattr__
+__all__ = [
     "Arch",
     "ExpertBinaryNetwork",
     "__version__",

@@ -1,4 +1,4 @@
-"""Run-time memory of a convolution, an EBConv and a CondConv by torch's profiler (appendix, "Memory usage analysis")."""
+"""What a convolution, an EBConv and a CondConv allocate at run time (appendix, "Memory usage analysis")."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
