@@ -2,26 +2,17 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <new>
 
 namespace ebnet {
 
 inline constexpr std::size_t kAlignment = 64;
 
-inline std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 // Zero-filled, 64-byte aligned storage that moves but does not copy.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
-  explicit AlignedBytes(std::size_t size)
-      : size_(size), data_(static_cast<std::uint8_t*>(::operator new(size, std::align_val_t{kAlignment}))) {
-    std::memset(data_.get(), 0, size);
-  }
+  explicit AlignedBytes(std::size_t size);
 
   std::uint8_t* data() { return data_.get(); }
   const std::uint8_t* data() const { return data_.get(); }
@@ -38,7 +29,7 @@ class AlignedBytes {
 
  private:
   struct Free {
-    void operator()(std::uint8_t* pointer) const { ::operator delete(pointer, std::align_val_t{kAlignment}); }
+    void operator()(std::uint8_t* pointer) const;
   };
   std::size_t size_ = 0;
   std::unique_ptr<std::uint8_t, Free> data_;
