@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import import_official, memory, summary
+from ebnet.cli import bench, export_onnx, import_official, inspect, memory, pack, predict, summary, verify
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -22,6 +22,12 @@ app = typer.Typer(
 app.command("summary")(summary.summary)
 app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
+app.command("pack")(pack.pack)
+app.command("inspect")(inspect.inspect)
+app.command("predict")(predict.predict)
+app.command("verify")(verify.verify)
+app.command("bench")(bench.bench)
+app.command("export-onnx")(export_onnx.export_onnx)
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ class Program:
         ops: the flat list, ready for JSON.
         reals: float64 tensors by name.
         bits: packed expert weights by name.
+        in_channels: channels of the image.
     """
 
     def __init__(self, model: ExpertBinaryNetwork) -> None:
@@ -37,6 +38,7 @@ class Program:
         self.ops: list[dict[str, Any]] = []
         self.reals: dict[str, np.ndarray] = {}
         self.bits: dict[str, np.ndarray] = {}
+        self.in_channels = model.config.in_channels
         value = self._stem(model.stem)
         for i, stage in enumerate(model.stages):
             assert isinstance(stage, nn.Sequential)

@@ -63,10 +63,9 @@ class Engine:
 
     def predict(self, paths: "Sequence[str | os.PathLike[str]] | str | os.PathLike[str]", top: int = 5) -> Any:
         """The `top` classes of image files: one `Prediction` for one path, a list for several."""
-        single = isinstance(paths, str | os.PathLike)
-        files = [paths] if single else list(paths)  # type: ignore[arg-type, list-item]
-        predictions = [self._prediction(self.preprocessing.read(Path(file)), top) for file in files]
-        return predictions[0] if single else predictions
+        if isinstance(paths, str | os.PathLike):
+            return self._prediction(self.preprocessing.read(Path(paths)), top)
+        return [self._prediction(self.preprocessing.read(Path(path)), top) for path in paths]
 
     def trace(self, images: Any) -> Trace:
         """A forward pass with the value of every op kept, for verification."""
