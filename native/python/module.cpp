@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bits/pack.h"
+#include "python/kernels.h"
 
 namespace nb = nanobind;
 
@@ -28,4 +29,5 @@ Words pack_signs(const Floats& values) {
 NB_MODULE(_native, module) {
   module.doc() = "ebnet's native core";
   module.def("pack_signs", &pack_signs, nb::arg("values"), "Pack the signs of a float vector into 64-bit words.");
+  ebnet::bind_kernels(module);
 }
