@@ -29,11 +29,12 @@
 #include "bconv/epilogue_avx2.h"
 #include "bconv/taps.h"
 
+#define EBNET_INLINE inline __attribute__((always_inline))
+
 namespace ebnet::avx2 {
 namespace {
 
 constexpr int kMaxNibbles = 63;      // 4 * 63 = 252 fits a byte
-constexpr int kSegmentNibbles = 60;  // the longest multiple of 6 within it
 
 struct PairTable {
   alignas(64) std::uint8_t rows[kRows * kRows * kRowBytes] = {};
@@ -72,14 +73,14 @@ struct Sums {
   __m256i total[kPairs][kBlocks];
   __m256i high[kPairs][kBlocks];
 
-  inline __attribute__((always_inline)) void clear() {
+  EBNET_INLINE void clear() {
     for (int p = 0; p < kPairs; ++p) {
       for (int b = 0; b < kBlocks; ++b) total[p][b] = high[p][b] = _mm256_setzero_si256();
     }
   }
 
   // Adds `count` nibbles; pair p's codes start at codes + p * pitch, weights are [nibble][kBlocks][32].
-  inline __attribute__((always_inline)) void add(const std::uint16_t* codes, std::size_t pitch,
+  EBNET_INLINE void add(const std::uint16_t* codes, std::size_t pitch,
                                                  const std::uint8_t* weights, int count) {
     constexpr int kStep = kBlocks * kLanes;
     const __m256i high_fields = _mm256_set1_epi8(static_cast<char>(0xf0));
@@ -132,7 +133,7 @@ struct Sums {
   }
 
   // dots -= 2 * sums, and start again.
-  inline __attribute__((always_inline)) void flush(std::int16_t (*dots)[kMaxBlocks * kLanes]) {
+  EBNET_INLINE void flush(std::int16_t (*dots)[kMaxBlocks * kLanes]) {
     for (int p = 0; p < kPairs; ++p) {
       for (int b = 0; b < kBlocks; ++b) {
         const __m256i sixteen_high =
@@ -144,7 +145,7 @@ struct Sums {
     clear();
   }
 
-  static inline __attribute__((always_inline)) void subtract_twice(__m256i bytes, std::int16_t* dots) {
+  static EBNET_INLINE void subtract_twice(__m256i bytes, std::int16_t* dots) {
     __m256i* out = reinterpret_cast<__m256i*>(dots);
     const __m256i first = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(bytes));
     const __m256i second = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(bytes, 1));
@@ -157,40 +158,38 @@ struct Sums {
 struct Line {
   const ConvShape* shape;
   const Layout* layout;
-  const std::uint16_t* codes;  // of the input row under kernel row 0
-  std::size_t row_codes;       // codes from input row to input row
+  const std::uint16_t* codes;    // of the input row under kernel row 0
+  std::size_t kernel_row_codes;  // codes from kernel row to kernel row
+  std::size_t run_codes;         // from run to run of a kernel row
+  std::size_t pair_codes;        // from pair to pair
   const std::uint8_t* weights;
 };
 
 // Dot products of kPairs pairs starting at pair `pair` of the line: dots += -2 * differing.
 template <int kPairs, int kBlocks>
-void lookup_pairs(const Line& line, int pair, std::int16_t (*dots)[kMaxBlocks * kLanes]) {
+EBNET_INLINE void lookup_pairs(const Line& line, int pair, std::int16_t (*dots)[kMaxBlocks * kLanes]) {
   const Layout& layout = *line.layout;
-  const ConvShape& s = *line.shape;
-  const std::size_t nibbles = static_cast<std::size_t>(layout.nibbles);
-  const std::size_t pitch = static_cast<std::size_t>(layout.pair_step) * nibbles;
+  const std::size_t pitch = line.pair_codes;
   const std::uint8_t* weights = line.weights;
-  const int segments = (layout.run_nibbles + kSegmentNibbles - 1) / kSegmentNibbles;
-  const int segment = ((layout.run_nibbles + segments - 1) / segments + 5) / 6 * 6;
   Sums<kPairs, kBlocks> sums;
   sums.clear();
   int held = 0;
-  for (int run = 0; run < layout.runs; ++run) {
-    const int tap = run * layout.run_taps;
-    const int ky = tap / s.kernel_w;
-    const int kx = tap % s.kernel_w;
-    const std::uint16_t* codes = line.codes + static_cast<std::size_t>(ky * s.dilation_h) * line.row_codes +
-                                 static_cast<std::size_t>(kx * s.dilation_w) * nibbles +
-                                 static_cast<std::size_t>(pair) * pitch;
-    for (int n = 0; n < layout.run_nibbles; n += segment) {
-      const int count = layout.run_nibbles - n < segment ? layout.run_nibbles - n : segment;
-      if (held + count > kMaxNibbles) {
-        sums.flush(dots);
-        held = 0;
+  for (int ky = 0; ky < line.shape->kernel_h; ++ky) {
+    for (int run = 0; run < layout.row_runs; ++run) {
+      const std::uint16_t* codes = line.codes + static_cast<std::size_t>(ky) * line.kernel_row_codes +
+                                   static_cast<std::size_t>(run) * line.run_codes +
+                                   static_cast<std::size_t>(pair) * pitch;
+      for (int n = 0; n < layout.run_nibbles; n += layout.segment_nibbles) {
+        const int left = layout.run_nibbles - n;
+        const int count = left < layout.segment_nibbles ? left : layout.segment_nibbles;
+        if (held + count > kMaxNibbles) {
+          sums.flush(dots);
+          held = 0;
+        }
+        sums.add(codes + n, pitch, weights, count);
+        weights += count * kBlocks * kLanes;
+        held += count;
       }
-      sums.add(codes + n, pitch, weights, count);
-      weights += count * kBlocks * kLanes;
-      held += count;
     }
   }
   sums.flush(dots);
@@ -252,6 +251,7 @@ void run_tile(const ConvTask& task, const Line& line, int x, int pixels, int pix
       _mm256_store_si256(reinterpret_cast<__m256i*>(dots[i] + lane), _mm256_set1_epi16(static_cast<short>(start)));
     }
   }
+  prefetch_tile(*task.epilogue, static_cast<std::size_t>(pixel + x), pixels, channel, channels);
   if (blocks == 2) {
     lookup_tile<2>(line, x / 2, (pixels + 1) / 2, dots);
   } else {
@@ -285,7 +285,13 @@ void run_strip(const ConvTask& task, const Layout& layout, const Strip& strip) {
       const int left = s.out_per_group() - block * kLanes;
       const int channels = left < blocks * kLanes ? left : blocks * kLanes;
       for (int r = 0; r < strip.rows; ++r) {
-        const Line line = {&s, &layout, codes + static_cast<std::size_t>(r * s.stride_h) * row_codes, row_codes, weights};
+        const Line line = {&s,
+                           &layout,
+                           codes + static_cast<std::size_t>(r * s.stride_h) * row_codes,
+                           static_cast<std::size_t>(s.dilation_h) * row_codes,
+                           static_cast<std::size_t>(s.dilation_w * layout.nibbles),
+                           static_cast<std::size_t>(layout.pair_step * layout.nibbles),
+                           weights};
         const int pixel = layout.flat ? strip.pixel : (strip.row + r) * s.out_w();
         for (int x = 0; x < strip.line_pixels; x += kTilePixels) {
           const int pixels = strip.line_pixels - x < kTilePixels ? strip.line_pixels - x : kTilePixels;

@@ -18,9 +18,10 @@ Layout::Layout(const ConvShape& s) {
   flat = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   nibbles = (s.in_per_group() + 3) / 4;
   total_nibbles = s.taps() * nibbles;
-  run_taps = s.dilation_w == 1 ? s.kernel_w : 1;
-  runs = s.taps() / run_taps;
-  run_nibbles = run_taps * nibbles;
+  row_runs = s.dilation_w == 1 ? 1 : s.kernel_w;
+  run_nibbles = s.kernel_w / row_runs * nibbles;
+  const int segments = (run_nibbles + kSegment - 1) / kSegment;
+  segment_nibbles = (run_nibbles + 6 * segments - 1) / (6 * segments) * 6;
   blocks = (s.out_per_group() + kLanes - 1) / kLanes;
   const std::size_t position_bytes = static_cast<std::size_t>(nibbles) * sizeof(std::uint16_t);
   if (flat) {

@@ -10,6 +10,7 @@ namespace ebnet::avx2 {
 inline constexpr int kLanes = 32;         // output channels in one vector of bytes
 inline constexpr int kTilePixels = 16;    // pixels whose dot products wait in L1 for the epilogue
 inline constexpr int kMaxBlocks = 2;      // blocks of kLanes output channels computed together
+inline constexpr int kSegment = 60;       // nibbles byte sums can hold: the longest multiple of 6 with 4 * n < 256
 inline constexpr int kCodeSlack = 32;     // codes past the end that whole-vector stores may touch
 inline constexpr std::size_t kCodeBudget = 16 * 1024;  // bytes of codes in one strip: half of a 32 KiB L1
 
@@ -21,8 +22,9 @@ struct Layout {
   bool flat;            // rows are joined into one line
   int nibbles;          // of one group at one tap: ceil(in per group / 4)
   int total_nibbles;    // over all taps
-  int runs, run_taps;   // the taps as runs whose codes are contiguous: a kernel row, or a tap where it is dilated
+  int row_runs;         // a kernel row as runs of contiguous codes: one, or one for each tap where it is dilated
   int run_nibbles;
+  int segment_nibbles;  // a run in equal segments that byte sums can hold
   int blocks;           // of kLanes output channels in one group
   int line_pixels;      // output pixels of one line: out_w, or the longest line of a flat convolution
   int positions;        // code positions of one line

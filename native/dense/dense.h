@@ -1,25 +1,25 @@
 // The few real-valued kernels: stems, shortcut projections, pooling, gates and the classifier. fp32, NHWC.
 //
 // Rows and pixels are strided, so that a branch can write its slice of a concatenation in place. Kernels are
-// reentrant and allocate nothing when they run. Vector kernels use FMA and therefore differ from the scalar truth by
-// rounding; for one level the result does not depend on row split or thread count.
+// reentrant and allocate nothing when they run. Vector levels use FMA and sum in another order, and therefore differ
+// from the scalar truth by rounding; for one level the result does not depend on row split or thread count.
 #pragma once
 #include <cstddef>
 
-#include "bconv/aligned.h"
-#include "bconv/shape.h"
+#include "bconv/bconv.h"
 
 namespace ebnet {
 
-enum class DenseLevel { scalar, avx2 };
+enum class DenseLevel { scalar, avx2, avx512 };
 
 enum class Activation { none, relu, prelu };
 
-// The best level this CPU runs.
-DenseLevel best_dense_level();
+// The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
+DenseLevel dense_level(Isa isa);
+bool cpu_supports(DenseLevel level);
 const char* dense_level_name(DenseLevel level);
 
-// A real convolution (any groups == 1 shape) with batch norm folded in.
+// A real convolution (groups = 1) with batch norm folded in.
 struct DenseConv {
   ConvShape shape;
   Activation activation = Activation::none;

@@ -9,11 +9,14 @@
 
 namespace ebnet {
 
+// Bytes in whole cache lines.
+inline std::size_t whole_lines(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 class Arena {
  public:
   // A buffer needed from step `first` to step `last`, both included. Returns its index.
   std::size_t add(std::size_t bytes, int first, int last) {
-    buffers_.push_back({round_up(bytes, kAlignment), first, last, 0});
+    buffers_.push_back({whole_lines(bytes), first, last, 0});
     return buffers_.size() - 1;
   }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "bits/binarize.h"
+#include "engine/arena.h"
 #include "engine/error.h"
 
 namespace ebnet {
@@ -24,7 +25,7 @@ Executor::Executor(const Model& model, Plan plan, int slots, ThreadPool& pool)
       plan_(std::move(plan)),
       slots_(slots),
       pool_(pool),
-      arena_stride_(round_up(plan_.arena_bytes, kAlignment)),
+      arena_stride_(whole_lines(plan_.arena_bytes)),
       arenas_(arena_stride_ * z(slots) + kAlignment),
       scratch_(plan_.scratch_bytes * z(pool.threads()) + kAlignment),
       chosen_(z(slots)),

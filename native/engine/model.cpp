@@ -155,7 +155,7 @@ Model read_model(const Source& source, const Limits& limits) {
   } catch (const std::invalid_argument& error) {
     fail(Error::IsaUnavailable, error.what());
   }
-  model.dense_level = best_dense_level();
+  model.dense_level = dense_level(model.isa);
   model.program_text = file.metadata("program");
   model.preprocessing_text = file.metadata("preprocessing");
   model.network_text = file.metadata("network");

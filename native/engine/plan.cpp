@@ -213,7 +213,7 @@ class Planner {
         want(planned.scale, z(op.out_channels) * sizeof(float), now, now);
       }
       const std::size_t scratch = model_.weights[i].binary.kernel->scratch_bytes(planned.conv);
-      plan_.scratch_bytes = std::max(plan_.scratch_bytes, round_up(scratch, kAlignment));
+      plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(scratch));
     }
     plan_.arena_bytes = arena.place();
     if (plan_.arena_bytes > limits_.activation_bytes) {

@@ -11,22 +11,20 @@
 
 #include "bconv/bconv.h"
 #include "engine/engine.h"
+#include "python/engine.h"
 
 namespace nb = nanobind;
 
-namespace {
+namespace ebnet {
 
-using ebnet::Engine;
-using ebnet::Error;
-using ebnet::Images;
-using ebnet::Status;
+namespace {
 
 using Array = nb::ndarray<nb::ro, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Numpy = nb::ndarray<nb::numpy, T>;
 
 const char* exception_name(Error error) {
-  if (ebnet::is_format_error(error)) return "FormatError";
+  if (is_format_error(error)) return "FormatError";
   switch (error) {
     case Error::InputNotFinite:
       return "NonFiniteError";
@@ -43,7 +41,7 @@ void check(const Status& status) {
   if (status.error == Error::OutOfMemory) throw std::bad_alloc();
   if (status.error == Error::Internal) throw std::runtime_error(status.message);
   nb::object type = nb::module_::import_("ebnet.errors").attr(exception_name(status.error));
-  const std::string name = ebnet::error_name(status.error);
+  const std::string name = error_name(status.error);
   nb::object exception = type(nb::str((name + ": " + status.message).c_str()));
   exception.attr("code") = nb::str(name.c_str());
   PyErr_SetObject(type.ptr(), exception.ptr());
@@ -112,7 +110,7 @@ std::unique_ptr<Engine> load(const std::string& path, int threads) {
 
 std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads) {
   std::unique_ptr<Engine> engine;
-  without_gil([&] { return Engine::load(ebnet::MemorySource(data.data(), data.size()), threads, &engine); });
+  without_gil([&] { return Engine::load(MemorySource(data.data(), data.size()), threads, &engine); });
   return engine;
 }
 
@@ -139,10 +137,10 @@ nb::tuple trace(Engine& engine, const Array& array) {
 nb::list profile(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
-  std::vector<ebnet::OpProfile> ops;
+  std::vector<OpProfile> ops;
   without_gil([&] { return engine.profile(images, outputs.logits.data(), &ops); });
   nb::list listed;
-  for (const ebnet::OpProfile& op : ops) {
+  for (const OpProfile& op : ops) {
     nb::dict row;
     row["name"] = op.name;
     row["kind"] = op.kind;
@@ -172,11 +170,11 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("classes", [](const Engine& engine) { return engine.model().program.classes(); })
       .def_prop_ro("in_channels", [](const Engine& engine) { return engine.model().program.in_channels; })
       .def_prop_ro("labels", [](const Engine& engine) { return engine.model().labels; })
-      .def_prop_ro("isa", [](const Engine& engine) { return ebnet::isa_name(engine.model().isa); })
+      .def_prop_ro("isa", [](const Engine& engine) { return isa_name(engine.model().isa); })
       .def_prop_ro("kernels",
                    [](const Engine& engine) {
                      std::vector<std::string> names;
-                     for (const ebnet::OpWeights& op : engine.model().weights) {
+                     for (const OpWeights& op : engine.model().weights) {
                        if (op.binary.kernel != nullptr) names.emplace_back(op.binary.kernel->name);
                      }
                      return names;
@@ -191,3 +189,5 @@ void bind_engine(nb::module_& module) {
 #undef X
   module.attr("ERRORS") = errors;
 }
+
+}  // namespace ebnet

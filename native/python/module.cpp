@@ -1,9 +1,11 @@
 // The extension module: each part of the core binds itself.
 #include <nanobind/nanobind.h>
 
-void bind_engine(nanobind::module_& module);
+#include "python/engine.h"
+#include "python/kernels.h"
 
 NB_MODULE(_native, module) {
   module.doc() = "ebnet's native core";
-  bind_engine(module);
+  ebnet::bind_engine(module);
+  ebnet::bind_kernels(module);
 }

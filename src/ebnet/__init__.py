@@ -31,7 +31,18 @@ _HOME = {
 }
 _PACKAGES = ("cost", "data", "models", "nn", "pack", "train")
 
-__all__ = ["__version__", "pack", *_HOME]
+__all__ = [
+    "Arch",
+    "Engine",
+    "ExpertBinaryNetwork",
+    "__version__",
+    "create_model",
+    "import_official",
+    "list_models",
+    "load",
+    "load_pretrained",
+    "pack",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,9 @@ STAGES = 4
 STEM_WIDTH = 64
 """Channels the stem gives, whatever the expansion."""
 
+SCALING_REDUCTION = 8
+"""Data-driven scaling squeezes to out / 8 channels, as in the released networks."""
+
 LONGEST_NUMBER = 12
 """Characters of one number; longer ones are no network."""
 

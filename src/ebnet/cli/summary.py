@@ -39,7 +39,7 @@ def summary(
     if paper:
         rows = [(printed, profile(printed.config)) for printed in PRINTED]
         if as_json:
-            fields = ("table", "bops", "flops", "megabytes")
+            fields = ("name", "bops", "flops", "megabytes")
             both = [{"paper": {f: getattr(p, f) for f in fields}, "ours": ours.to_dict()} for p, ours in rows]
             print(json.dumps(both))
         else:

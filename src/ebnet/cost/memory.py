@@ -1,4 +1,4 @@
-"""Run-time memory of a convolution, an EBConv and a CondConv (appendix, "Memory usage analysis"), by torch's profiler."""
+"""What a convolution, an EBConv and a CondConv allocate at run time (appendix, "Memory usage analysis")."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -33,11 +33,11 @@ class LayerMemory:
 
 def measure(channels: int = 512, size: int = 16, experts: int = 4, batch: int = 1) -> list[LayerMemory]:
     """Profile the paper's three layers in the paper's setting: real weights and inputs, inference."""
-    shape = {"padding": 1, "precision": Precision.REAL}
+    shape = (channels, channels, 3, 1, 1)
     layers: dict[str, nn.Module] = {
         "convolution": nn.Conv2d(channels, channels, 3, padding=1, bias=False),
-        f"EBConv, {experts} experts": ExpertBinaryConv2d(channels, channels, 3, num_experts=experts, **shape),
-        f"CondConv, {experts} experts": CondBinaryConv2d(channels, channels, 3, num_experts=experts, **shape),
+        f"EBConv, {experts} experts": ExpertBinaryConv2d(*shape, num_experts=experts, precision=Precision.REAL),
+        f"CondConv, {experts} experts": CondBinaryConv2d(*shape, num_experts=experts, precision=Precision.REAL),
     }
     images = torch.randn(batch, channels, size, size)
     return [_measure_layer(name, layer, images) for name, layer in layers.items()]

@@ -10,31 +10,32 @@ from ebnet.models.config import NetworkConfig
 class PrintedCost:
     """A row of the paper's tables: BOPs in 1e9, FLOPs in 1e8, size in MB (None where it prints none)."""
 
+    name: str
     config: NetworkConfig
-    table: str
     bops: float
-    flops: float | None = None
+    flops: float
     megabytes: float | None = None
 
 
-def _network(notation: str, **settings: object) -> NetworkConfig:
-    return NetworkConfig(Arch.parse(notation), experts=4, **settings)  # type: ignore[arg-type]
+def _structure(notation: str, bops: float, megabytes: float | None = None) -> PrintedCost:
+    """A row of "a few structures explored": 4 experts, all of about 1.1e8 FLOPs."""
+    return PrintedCost(notation, NetworkConfig(Arch.parse(notation), experts=4), bops, 1.1, megabytes)
 
 
-# "Comparison on ImageNet between a few structures explored", all of about 1.1e8 FLOPs, and the model-size table.
 PRINTED = (
-    PrintedCost(_network("1242-2-4:4:16:32"), "structures", 1.3, 1.1),
-    PrintedCost(_network("1262-2-4:4:16:32"), "structures", 1.5, 1.1),
-    PrintedCost(_network("1282-2-4:4:16:32"), "structures", 1.7, 1.1),
-    PrintedCost(_network("1242-2-4:4:8:16"), "structures", 1.6, 1.1),
-    PrintedCost(_network("1262-2-4:4:8:16"), "structures", 1.9, 1.1),
-    PrintedCost(_network("1282-2-4:4:8:16"), "structures", 2.2, 1.1),
-    PrintedCost(_network("1262-2-4:8:8:16"), "structures, model size", 1.7, 1.1, 7.8),
+    _structure("1242-2-4:4:16:32", 1.3),
+    _structure("1262-2-4:4:16:32", 1.5),
+    _structure("1282-2-4:4:16:32", 1.7),
+    _structure("1242-2-4:4:8:16", 1.6),
+    _structure("1262-2-4:4:8:16", 1.9),
+    _structure("1282-2-4:4:8:16", 2.2),
+    _structure("1262-2-4:8:8:16", 1.7, megabytes=7.8),
     PrintedCost(
+        "Real-to-Bin",
         NetworkConfig(Arch.parse("2222-1-1:1:1:1"), stem="conv7x7", shortcut="none", scaling=True),
-        "Real-to-Bin, model size",
         1.7,
         1.5,
-        4.0,
+        megabytes=4.0,
     ),
 )
+"""The structures table, and the sizes of the model-size table."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ebnet.arch import Arch
+from ebnet.arch import SCALING_REDUCTION, Arch
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.models.layout import ConvLayout, NetworkLayout, UnitLayout, layout
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 BINARY_ELEMENTWISE = 5
 STEM_ELEMENTWISE = 3
-SCALING_REDUCTION = 8
 
 
 @dataclass(frozen=True)

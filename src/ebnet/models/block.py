@@ -1,5 +1,7 @@
 """The residual block: a skip around every binary convolution (Bi-Real Net's double skip), groups mixed at its end."""
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from ebnet.models.config import NetworkConfig
@@ -9,7 +11,6 @@ from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.cond_conv import CondBinaryConv2d
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
-from ebnet.nn.sign import Ste
 
 BLOCK_NORM_EPS = 1e-4
 """Epsilon of the batch norm before a binary convolution, the released networks' value."""
@@ -45,16 +46,13 @@ class Block(nn.Module):
 
 
 def _binary_conv(layout: ConvLayout, config: NetworkConfig, precision: Precision) -> BinaryConv2d:
-    shape = (layout.cin, layout.cout, layout.kernel)
-    common = {
-        "stride": layout.stride,
-        "padding": layout.kernel // 2,
-        "groups": layout.groups,
+    shape = (layout.cin, layout.cout, layout.kernel, layout.stride, layout.kernel // 2, 1, layout.groups)
+    common: dict[str, Any] = {
         "num_experts": config.experts,
         "scaling": config.scaling,
         "precision": precision,
         "ste": config.activation_ste,
     }
     if config.conv == "cond":
-        return CondBinaryConv2d(*shape, outer_ste=Ste(config.cond_outer_ste), **common)
+        return CondBinaryConv2d(*shape, outer_ste=config.cond_outer_ste, **common)
     return ExpertBinaryConv2d(*shape, gate=config.gate, temperature=config.temperature, **common)

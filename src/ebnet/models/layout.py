@@ -88,7 +88,7 @@ def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]
     cin = config.in_channels
     if config.stem == "imagenet":
         half = STEM_WIDTH // 2
-        convs = (
+        convs: tuple[ConvLayout, ...] = (
             conv("conv1", cin, half, 3, 2, 2),
             conv("squeeze", half, half // 2, 1, 1, 2),
             conv("conv2", half // 2, half, 3, 2, 2, 2),
@@ -102,9 +102,7 @@ def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]
     return {c.name.removeprefix("stem."): c for c in convs}, shrink
 
 
-def _block(
-    config: NetworkConfig, name: str, cin: int, stage: int, stride: int, shrink: tuple[int, ...]
-) -> BlockLayout:
+def _block(config: NetworkConfig, name: str, cin: int, stage: int, stride: int, shrink: tuple[int, ...]) -> BlockLayout:
     """Two grouped 3x3 convolutions and, where groups must be mixed, an ungrouped 1x1 (section 4.3)."""
     cout, groups = config.arch.widths[stage], config.arch.groups[stage]
     shapes = [(cin, 3, stride, groups), (cout, 3, 1, groups)]

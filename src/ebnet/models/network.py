@@ -75,7 +75,9 @@ class ExpertBinaryNetwork(nn.Module):
                 self._body(images, None)
         finally:
             self.train(training)
-        chosen = [layer.last_experts for layer in self.binary_layers().values() if isinstance(layer, ExpertBinaryConv2d)]
+        chosen = [
+            layer.last_experts for layer in self.binary_layers().values() if isinstance(layer, ExpertBinaryConv2d)
+        ]
         return torch.stack([row for row in chosen if row is not None])
 
     def binary_layers(self) -> dict[str, BinaryConv2d]:

@@ -30,6 +30,7 @@ from ebnet.nn.precision import Precision
 
 State = dict[str, Tensor]
 
+_DOWNSAMPLE = {"conv1": 1, "norm1": 2, "act1": 3, "conv2": 4, "norm2": 5, "act2": 6}
 _NAMES: tuple[tuple[str, Any], ...] = (
     (r"stem\.conv1\.", "conv1."),
     (r"stem\.squeeze\.", "conv2_1."),
@@ -49,7 +50,6 @@ _NAMES: tuple[tuple[str, Any], ...] = (
     (r"\.scaling\.squeeze\.", ".se_fc.0."),
     (r"\.scaling\.excite\.", ".se_fc.2."),
 )
-_DOWNSAMPLE = {"conv1": 1, "norm1": 2, "act1": 3, "conv2": 4, "norm2": 5, "act2": 6}
 _UNUSED = re.compile(r"layer\d\.0\.downsample\.[14]\.(fc\.weight|fc\.bias|alpha2)")
 
 
@@ -84,7 +84,9 @@ def import_official(state: State) -> ExpertBinaryNetwork:
     faults = [f"missing {name}" for name in names.values() if name not in state]
     known = set(names.values())
     faults += [f"unknown {name}" for name in state if name not in known and not _UNUSED.fullmatch(name)]
-    faults += [f"{name} holds NaN or infinity" for name in known & state.keys() if not torch.isfinite(state[name]).all()]
+    faults += [
+        f"{name} holds NaN or infinity" for name in known & state.keys() if not torch.isfinite(state[name]).all()
+    ]
     if faults:
         raise CheckpointError("this is not the authors' released network:\n  " + "\n  ".join(faults))
     load_state(model, {ours: _value(state, name) for ours, name in names.items()}, "the released state dict")

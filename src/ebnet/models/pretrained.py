@@ -93,7 +93,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     except (UnicodeDecodeError, ValueError) as error:
         raise CheckpointError(f"{path} is not JSON: {error}") from error
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise CheckpointError(f"{path} does not describe a network: expected \"format\": \"{FORMAT}\"")
+        raise CheckpointError(f'{path} does not describe a network: expected "format": "{FORMAT}"')
     if config.get("version") != VERSION:
         raise CheckpointError(f"{path} has version {config.get('version')!r}; this program reads version {VERSION}")
     for key in ("network", "precision"):

@@ -11,6 +11,7 @@ from ebnet.nn.precision import BinaryLayer, Precision
 from ebnet.nn.scaling import DataDrivenScaling
 from ebnet.nn.sign import Ste, sign
 
+
 class BinaryConv2d(BinaryLayer):
     """Drop-in for `nn.Conv2d` with binary activations and, from Stage II on, binary weights.
 

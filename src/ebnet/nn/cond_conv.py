@@ -4,7 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.nn.binary_conv import BinaryConv2d
-from ebnet.nn.geometry import Geometry
+from ebnet.nn.geometry import Geometry, Pair
+from ebnet.nn.precision import Precision
 from ebnet.nn.sign import Ste, sign
 
 
@@ -20,13 +21,33 @@ class CondBinaryConv2d(BinaryConv2d):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int | tuple[int, int],
+        kernel_size: int | Pair,
+        stride: int | Pair = 1,
+        padding: int | Pair | str = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = False,
         *,
         num_experts: int = 4,
         outer_ste: Ste | str = Ste.CLIP,
-        **conv: object,
+        scaling: bool = False,
+        precision: Precision | str = Precision.BINARY_INPUT,
+        ste: Ste | str = Ste.CLIP,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, num_experts=num_experts, **conv)  # type: ignore[arg-type]
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            scaling=scaling,
+            precision=precision,
+            ste=ste,
+            num_experts=num_experts,
+        )
         self.outer_ste = Ste(outer_ste)
         self.routing = nn.Linear(in_channels, num_experts)
 

@@ -9,6 +9,8 @@ from ebnet.errors import ConfigError
 from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.expert_function import expert_convolution
 from ebnet.nn.gate import Gate, require_finite
+from ebnet.nn.geometry import Pair
+from ebnet.nn.precision import Precision
 from ebnet.nn.sign import Ste
 
 
@@ -31,14 +33,34 @@ class ExpertBinaryConv2d(BinaryConv2d):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int | tuple[int, int],
+        kernel_size: int | Pair,
+        stride: int | Pair = 1,
+        padding: int | Pair | str = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = False,
         *,
         num_experts: int = 4,
         gate: Literal["softmax", "sigmoid"] = "softmax",
         temperature: float = 1.0,
-        **conv: object,
+        scaling: bool = False,
+        precision: Precision | str = Precision.BINARY_INPUT,
+        ste: Ste | str = Ste.CLIP,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, num_experts=num_experts, **conv)  # type: ignore[arg-type]
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            scaling=scaling,
+            precision=precision,
+            ste=ste,
+            num_experts=num_experts,
+        )
         self.gate_gradient: Literal["softmax", "sigmoid"] = gate
         self.temperature = temperature
         self.gate = self._make_gate(num_experts)

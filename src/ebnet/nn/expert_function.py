@@ -1,8 +1,8 @@
 """The expert convolution as one differentiable operation that never builds a weight tensor per sample.
 
 With e(b) the expert that the one-hot gate row of sample b names, and w_b = Theta_e(b) (Stage I) or sign(Theta_e(b))
-(Stage II), the output is y_b = x_b * w_b. Written per sample, with G_b = d loss / d w_b times the derivative of the sign's
-estimator (M_e; 1 in Stage I), the gradients are
+(Stage II), the output is y_b = x_b * w_b. Written per sample, with G_b = d loss / d w_b times the derivative of the
+sign's estimator (M_e; 1 in Stage I), the gradients are
 
     d x_b      = dgrad(dy_b, w_b)
     d Theta_i  = sum of G_b over the samples with e(b) = i

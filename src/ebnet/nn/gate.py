@@ -30,7 +30,7 @@ class Gate(nn.Module):
             raise ConfigError(f"temperature={temperature!r}: expected a positive number")
         self.gradient = gradient
         self.temperature = temperature
-        # A random omega: equal experts get equal gate gradients, and only a random one tells them apart after replication.
+        # A random omega: replicated experts are equal, and only a random gate spreads the samples over them.
         self.linear = nn.Linear(in_channels, num_experts)
 
     def forward(self, mean: Tensor) -> Tensor:
@@ -52,8 +52,8 @@ class _WinnerTakesAll(torch.autograd.Function):
     def forward(ctx: Any, z: Tensor, gradient: str, temperature: float) -> Tensor:
         ctx.save_for_backward(z)
         ctx.gradient, ctx.temperature = gradient, temperature
-        # argmax leaves open which of several maxima it returns; the first one is the contract with the engine.
-        first = (z == z.amax(1, keepdim=True)).to(torch.int8).argmax(1) if z.shape[1] > 1 else z.new_zeros(len(z)).long()
+        # torch's argmax leaves open which of several maxima it returns; the first one is the contract with the engine.
+        first = (z == z.amax(1, keepdim=True)).to(torch.int8).argmax(1)
         return nn.functional.one_hot(first, z.shape[1]).to(z.dtype)
 
     @staticmethod
