@@ -135,5 +135,8 @@ def _points(axes: "Axes", found: Population, members: list[Member], colour: str,
 def _label(axes: "Axes", found: Population, title: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(TITLES[found.cost])
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    if found.cost != "latency_ms":
+        axes.xaxis.set_major_formatter(EngFormatter())
     axes.set_ylabel("Stage I top-1 %")
     axes.grid(alpha=0.25)
