@@ -70,7 +70,7 @@ def _planned(key: str, phases: list[Phase]) -> bool:
 
 @pytest.mark.parametrize("budget", [Budget("bops", 1.2e6), Budget("flops", 1.2e6), Budget("bytes", 1.5e5)])
 def test_nothing_outside_the_budget_is_proposed(budget):
-    phases, accuracies = search(budgets=(budget,))
+    _, accuracies = search(budgets=(budget,))
     costs = prices()
     assert len(accuracies) > 5
     assert all(costs.of(Candidate.parse(key), budget.cost) <= budget.limit for key in accuracies)

@@ -8,7 +8,6 @@ from ebnet.search import latency
 from ebnet.search.candidate import Candidate
 from ebnet.search.settings import Machine
 
-
 NETWORK = NetworkConfig(Arch.parse("1111-0.25-1:1:1:1"), experts=2, num_classes=10, in_channels=1)
 
 
