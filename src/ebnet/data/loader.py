@@ -6,7 +6,7 @@ nor the number of ranks changes what is in it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Loader:
             parts.append(whole[cuts[0] : cuts[1]])
         return parts
 
-    def epoch(self, epoch: int, start_batch: int = 0) -> Iterator[tuple["torch.Tensor", "torch.Tensor"]]:
+    def epoch(self, epoch: int, start_batch: int = 0) -> Generator[tuple["torch.Tensor", "torch.Tensor"], None, None]:
         """(images, labels) of each batch from `start_batch` on: float32 [n, channels, size, size] and int64 [n]."""
         import torch
 

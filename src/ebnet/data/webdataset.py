@@ -15,13 +15,13 @@ import re
 import tarfile
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ebnet.data.atomic import atomic_path
 from ebnet.data.dataset import IMAGENET_STATISTICS, Dataset, Labels, Split
 from ebnet.data.randomness import permutation
 from ebnet.errors import DataError
@@ -110,11 +110,11 @@ def _load_index(root: Path, split: Split, shards: list[Path]) -> Index:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         pass  # none yet, or a damaged one: it is made anew
     index = _scan(shards)
-    try:
-        with atomic_path(saved) as path, path.open("wb") as file:
-            np.savez(file, stamp=stamp, **index)  # type: ignore[arg-type]
-    except OSError:
-        pass  # a read-only directory only costs the scan next time
+    temporary = saved.with_name(f"{saved.name}.{os.getpid()}")  # several ranks may do this at the same time
+    with suppress(OSError):  # a read-only directory only costs the scan next time
+        with temporary.open("wb") as out:
+            np.savez(out, stamp=stamp, **index)  # type: ignore[arg-type]
+        temporary.replace(saved)
     return index
 
 
