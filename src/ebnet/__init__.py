@@ -26,7 +26,15 @@ _HOME = {
 }
 _PACKAGES = ("cost", "data", "models", "nn", "train")
 
-__all__ = ["__version__", *_HOME]
+__all__ = [
+    "Arch",
+    "ExpertBinaryNetwork",
+    "__version__",
+    "create_model",
+    "import_official",
+    "list_models",
+    "load_pretrained",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,15 +6,22 @@ separated by dots (``1.2.12.2-2-4:8:8:16``, needed above 9), and E may be a deci
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn, Self
+from typing import NamedTuple, NoReturn, Self
 
 from ebnet.errors import ArchError
 
 STAGES = 4
 STEM_WIDTH = 64
 """Channels the stem gives, whatever the expansion."""
+
+SCALING_REDUCTION = 8
+"""Data-driven scaling squeezes to out / 8 channels, as in the released networks."""
+
+LONGEST_NUMBER = 12
+"""Characters of one number; longer ones are no network."""
 
 _EXAMPLE = "a network is named like 1262-2-4:8:8:16 (blocks-expansion-groups)"
 
@@ -42,9 +49,9 @@ class Arch:
         object.__setattr__(self, "blocks", tuple(int(n) for n in self.blocks))
         object.__setattr__(self, "expansion", tuple(Fraction(e) for e in self.expansion))
         object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
-        fault = self._fault()
+        fault = _fault(self.blocks, self.expansion, self.groups)
         if fault:
-            raise ArchError(f"{self._text()}: {fault[1]}")
+            raise ArchError(f"{self}: {fault.why}")
 
     @classmethod
     def parse(cls, text: "str | Arch") -> Self:
@@ -53,7 +60,12 @@ class Arch:
             return text
         if not isinstance(text, str):
             raise ArchError(f"{text!r} is not a network name; {_EXAMPLE}")
-        return _Parser(text).arch(cls)
+        parser = _Parser(text)
+        blocks, expansion, groups = parser.fields()
+        fault = _fault(blocks, expansion, groups)
+        if fault:
+            parser.fail(parser.spans[fault.field, fault.stage], fault.why)
+        return cls(tuple(blocks), tuple(expansion), tuple(groups))
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -66,9 +78,6 @@ class Arch:
         return (STEM_WIDTH, *self.widths[:-1])
 
     def __str__(self) -> str:
-        return self._text()
-
-    def _text(self) -> str:
         separator = "." if max(self.blocks) > 9 else ""
         expansion = self.expansion[:1] if len(set(self.expansion)) == 1 else self.expansion
         return "-".join(
@@ -79,24 +88,35 @@ class Arch:
             )
         )
 
-    def _fault(self) -> tuple[tuple[str, int], str] | None:
-        """The first thing wrong, as ((field, stage), sentence)."""
-        for stage in range(STAGES):
-            if self.blocks[stage] < 1:
-                return ("blocks", stage), f"stage {stage} has {self.blocks[stage]} blocks; every stage needs at least 1"
-            if self.expansion[stage] <= 0:
-                return ("expansion", stage), f"the expansion of stage {stage} must be positive"
-            if self.groups[stage] < 1:
-                return ("groups", stage), f"stage {stage} has {self.groups[stage]} groups; every stage needs at least 1"
-            width = STEM_WIDTH * 2**stage * self.expansion[stage]
-            if width.denominator != 1:
-                return ("expansion", stage), f"stage {stage} would have {float(width):g} channels, not a whole number"
-        for stage, (cin, cout, groups) in enumerate(zip(self.inputs, self.widths, self.groups, strict=True)):
-            for role, channels in (("input", cin), ("output", cout)):
-                if channels % groups:
-                    sentence = f"{groups} groups do not divide the {channels} {role} channels of stage {stage}"
-                    return ("groups", stage), sentence
-        return None
+
+class _Fault(NamedTuple):
+    """What is wrong, and with which number."""
+
+    field: str
+    stage: int
+    why: str
+
+
+def _fault(blocks: Sequence[int], expansion: Sequence[Fraction], groups: Sequence[int]) -> _Fault | None:
+    """The first reason why no network has these numbers."""
+    cin = STEM_WIDTH
+    for stage in range(STAGES):
+        if blocks[stage] < 1:
+            return _Fault("blocks", stage, f"stage {stage} has {blocks[stage]} blocks; every stage needs at least 1")
+        if expansion[stage] <= 0:
+            return _Fault("expansion", stage, f"the expansion of stage {stage} must be positive")
+        if groups[stage] < 1:
+            return _Fault("groups", stage, f"stage {stage} has {groups[stage]} groups; every stage needs at least 1")
+        width = STEM_WIDTH * 2**stage * expansion[stage]
+        if width.denominator != 1:
+            return _Fault("expansion", stage, f"stage {stage} would have {float(width):g} channels, not a whole number")
+        cout = int(width)
+        for role, channels in (("input", cin), ("output", cout)):
+            if channels % groups[stage]:
+                why = f"{groups[stage]} groups do not divide the {channels} {role} channels of stage {stage}"
+                return _Fault("groups", stage, why)
+        cin = cout
+    return None
 
 
 def _decimal(value: Fraction) -> str:
@@ -113,7 +133,40 @@ class _Parser:
         self.text = text
         self.spans: dict[tuple[str, int], tuple[int, int]] = {}
 
-    def arch[A: Arch](self, kind: type[A]) -> A: ...
+    def fields(self) -> tuple[list[int], list[Fraction], list[int]]:
+        parts = list(re.finditer(r"[^-]+", self.text))
+        found = self.text.count("-") + 1
+        if found != 3 or len(parts) != 3:
+            self.fail((0, len(self.text)), f"expected 3 parts joined by '-', found {found}")
+        blocks, expansion, groups = parts
+        digit = r"[^.]+" if "." in blocks.group() else r"."
+        counts = [int(self.number("blocks", *item, r"\d+")) for item in self.items(blocks, digit)]
+        widths = [Fraction(self.number("expansion", *item, r"\d+(\.\d+)?")) for item in self.items(expansion, r"[^:]+")]
+        split = [int(self.number("groups", *item, r"\d+")) for item in self.items(groups, r"[^:]+")]
+        self.count("block counts", blocks, counts)
+        if len(widths) == 1:
+            widths *= STAGES
+            self.spans |= {("expansion", stage): expansion.span() for stage in range(STAGES)}
+        self.count("expansions (or 1 for all stages)", expansion, widths)
+        self.count("groups", groups, split)
+        return counts, widths, split
+
+    def items(self, part: re.Match[str], pattern: str) -> list[tuple[int, int, int]]:
+        found = re.finditer(pattern, part.group())
+        return [(stage, part.start() + m.start(), part.start() + m.end()) for stage, m in enumerate(found)]
+
+    def number(self, field: str, stage: int, start: int, end: int, pattern: str) -> str:
+        self.spans[field, stage] = (start, end)
+        word = self.text[start:end]
+        if not (word.isascii() and re.fullmatch(pattern, word)):
+            self.fail((start, end), f"{word!r} is not a number of the {field}")
+        if len(word) > LONGEST_NUMBER:
+            self.fail((start, end), f"a number of the {field} has more than {LONGEST_NUMBER} characters")
+        return word
+
+    def count(self, what: str, part: re.Match[str], values: Sequence[object]) -> None:
+        if len(values) != STAGES:
+            self.fail(part.span(), f"expected {STAGES} {what}, found {len(values)}")
 
     def fail(self, span: tuple[int, int], why: str) -> NoReturn:
         start, end = span

@@ -1,0 +1,5 @@
+"""`python -m ebnet` is the `ebnet` program."""
+
+from ebnet.cli.app import main
+
+main()

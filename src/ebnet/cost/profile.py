@@ -1,0 +1,195 @@
+"""Counting operations and bytes, per layer and in total, for one picture.
+
+How things are counted (docs/counting.md has the derivation):
+
+- BOPs: multiply-accumulates whose operands are both binary. Experts do not change them, one is used at a time.
+- real MACs: stem, shortcut projections, gates, data-driven scaling, head and classifier.
+- elementwise: 5 operations per output element of a binary convolution (batch norm 2, scale, PReLU, add), one more
+  with data-driven scaling, and 3 per output element of a stem convolution (batch norm 2, ReLU).
+- FLOPs = real MACs + elementwise, which is what the paper's 1.1e8 counts. OPs = BOPs / 64 + FLOPs.
+- bytes: one bit per binary weight and expert, 4 or 2 bytes per real; a batch norm is two reals per channel, as stored.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ebnet.arch import SCALING_REDUCTION, Arch
+from ebnet.errors import ConfigError
+from ebnet.models.config import NetworkConfig
+from ebnet.models.layout import ConvLayout, NetworkLayout, UnitLayout, layout
+
+if TYPE_CHECKING:
+    from ebnet.models.network import ExpertBinaryNetwork
+
+BINARY_ELEMENTWISE = 5
+STEM_ELEMENTWISE = 3
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """One layer: what it does and what it holds."""
+
+    name: str
+    kind: Literal["stem", "binary", "shortcut", "head", "classifier"]
+    output: tuple[int, ...]
+    bops: int = 0
+    real_macs: int = 0
+    elementwise: int = 0
+    binary_weights: int = 0
+    """Of one expert."""
+    real_parameters: int = 0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The cost of a network at one input size; totals are sums over `layers`."""
+
+    config: NetworkConfig
+    input_size: tuple[int, int]
+    layers: tuple[LayerCost, ...]
+
+    @property
+    def bops(self) -> int:
+        return sum(layer.bops for layer in self.layers)
+
+    @property
+    def real_macs(self) -> int:
+        return sum(layer.real_macs for layer in self.layers)
+
+    @property
+    def elementwise(self) -> int:
+        return sum(layer.elementwise for layer in self.layers)
+
+    @property
+    def flops(self) -> int:
+        return self.real_macs + self.elementwise
+
+    @property
+    def ops(self) -> float:
+        return self.bops / 64 + self.flops
+
+    @property
+    def binary_weights(self) -> int:
+        return sum(layer.binary_weights for layer in self.layers)
+
+    @property
+    def real_parameters(self) -> int:
+        return sum(layer.real_parameters for layer in self.layers)
+
+    @property
+    def bytes_fp32(self) -> int:
+        return self._bytes(4)
+
+    @property
+    def bytes_fp16(self) -> int:
+        return self._bytes(2)
+
+    def _bytes(self, real: int) -> int:
+        return -(-self.binary_weights * self.config.experts // 8) + real * self.real_parameters
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "arch": str(self.config.arch),
+            "experts": self.config.experts,
+            "input_size": list(self.input_size),
+            "bops": self.bops,
+            "real_macs": self.real_macs,
+            "elementwise": self.elementwise,
+            "flops": self.flops,
+            "ops": self.ops,
+            "binary_weights": self.binary_weights,
+            "real_parameters": self.real_parameters,
+            "bytes_fp32": self.bytes_fp32,
+            "bytes_fp16": self.bytes_fp16,
+            "network": self.config.to_dict(),
+            "layers": [asdict(layer) | {"output": list(layer.output)} for layer in self.layers],
+        }
+
+
+def profile(
+    network: "ExpertBinaryNetwork | NetworkConfig | Arch | str", input_size: int | tuple[int, int] = 224
+) -> Profile:
+    """Count a network: a model, its configuration, an `Arch` or a notation."""
+    config = network if isinstance(network, NetworkConfig) else getattr(network, "config", None)
+    if config is None:
+        config = NetworkConfig(Arch.parse(network))  # type: ignore[arg-type]
+    size = (input_size, input_size) if isinstance(input_size, int) else tuple(input_size)
+    if len(size) != 2 or min(size) < 1:
+        raise ConfigError(f"input_size={input_size!r}: expected one or two whole numbers of at least 1")
+    structure = layout(config)
+    layers = (*_stem(structure, size), *_units(config, structure, size), *_classifier(config, structure))
+    return Profile(config, size, layers)
+
+
+def _stem(structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
+    for conv in structure.stem.values():
+        output, positions = _output(conv, size)
+        yield LayerCost(
+            conv.name,
+            "stem",
+            output,
+            real_macs=conv.weights * positions,
+            elementwise=STEM_ELEMENTWISE * conv.cout * positions,
+            real_parameters=conv.weights + 2 * conv.cout,
+        )
+
+
+def _units(config: NetworkConfig, structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
+    for unit in structure.units:
+        yield _binary(config, unit.conv, size)
+        yield from _projection(config, unit, size)
+
+
+def _binary(config: NetworkConfig, conv: ConvLayout, size: tuple[int, int]) -> LayerCost:
+    output, positions = _output(conv, size)
+    macs, reals = 0, 2 * conv.cin + 2 * conv.cout  # batch norm on the input; scale and PReLU on the output
+    if config.experts > 1 or config.conv == "cond":
+        macs += config.experts * conv.cin
+        reals += config.experts * (conv.cin + 1)
+    if config.conv == "cond":
+        macs += config.experts * conv.weights  # mixing the experts
+    if config.scaling:
+        hidden = max(1, conv.cout // SCALING_REDUCTION)
+        macs += hidden * (conv.cin + conv.cout)
+        reals += hidden * (conv.cin + conv.cout)
+    return LayerCost(
+        conv.name,
+        "binary",
+        output,
+        bops=conv.weights * positions,
+        real_macs=macs,
+        elementwise=(BINARY_ELEMENTWISE + config.scaling) * conv.cout * positions,
+        binary_weights=conv.weights,
+        real_parameters=reals,
+    )
+
+
+def _projection(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
+    slopes = 1 if config.shortcut == "prelu" else 0
+    for conv in unit.projection:
+        output, positions = _output(conv, size)
+        yield LayerCost(
+            conv.name,
+            "shortcut",
+            output,
+            real_macs=conv.weights * positions,
+            real_parameters=conv.weights + (2 + slopes) * conv.cout,
+        )
+
+
+def _classifier(config: NetworkConfig, structure: NetworkLayout) -> Iterator[LayerCost]:
+    features = structure.features
+    if config.head_width is not None:
+        weights = features * config.head_width
+        reals = weights + 2 * config.head_width  # bias and PReLU
+        yield LayerCost("head", "head", (config.head_width,), real_macs=weights, real_parameters=reals)
+        features = config.head_width
+    weights = features * config.num_classes
+    reals = weights + config.num_classes
+    yield LayerCost("classifier", "classifier", (config.num_classes,), real_macs=weights, real_parameters=reals)
+
+
+def _output(conv: ConvLayout, size: tuple[int, int]) -> tuple[tuple[int, int, int], int]:
+    height, width = conv.output(*size)
+    return (conv.cout, height, width), height * width

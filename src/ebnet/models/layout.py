@@ -1,0 +1,131 @@
+"""A network's structure as data, without torch: what the torch modules are built from and what the cost is counted on.
+
+Sizes: every strided layer here (3x3 pad 1, 7x7 pad 3, 1x1, 3x3 max pool pad 1, average pool in ceil mode) maps a side
+of n to ceil(n / stride), so a map's size follows from the strides alone.
+"""
+
+from dataclasses import dataclass
+
+from ebnet.arch import STEM_WIDTH
+from ebnet.models.config import NetworkConfig
+
+
+@dataclass(frozen=True)
+class ConvLayout:
+    """A convolution with padding kernel // 2. `shrink` is how much smaller its output is than the network's input."""
+
+    name: str
+    cin: int
+    cout: int
+    kernel: int
+    stride: int
+    groups: int
+    shrink: tuple[int, ...]
+
+    def output(self, height: int, width: int) -> tuple[int, int]:
+        """The output map's size for a network input of height x width."""
+        for stride in self.shrink:
+            height, width = -(-height // stride), -(-width // stride)
+        return height, width
+
+    @property
+    def weights(self) -> int:
+        return self.cout * (self.cin // self.groups) * self.kernel**2
+
+
+@dataclass(frozen=True)
+class UnitLayout:
+    """BN -> binary conv -> PReLU, plus a skip: identity, or the real convolutions of a projection."""
+
+    conv: ConvLayout
+    projection: tuple[ConvLayout, ...]
+
+
+@dataclass(frozen=True)
+class BlockLayout:
+    units: tuple[UnitLayout, ...]
+
+
+@dataclass(frozen=True)
+class NetworkLayout:
+    stem: dict[str, ConvLayout]
+    stages: tuple[tuple[BlockLayout, ...], ...]
+    features: int
+    """Channels before the head."""
+
+    @property
+    def units(self) -> tuple[UnitLayout, ...]:
+        """All binary convolutions with their skips, in forward order."""
+        return tuple(unit for stage in self.stages for block in stage for unit in block.units)
+
+
+def layout(config: NetworkConfig) -> NetworkLayout:
+    """The structure that `config` names."""
+    stem, shrink = _stem(config)
+    stages = []
+    for stage, (cin, cout, blocks) in enumerate(
+        zip(config.arch.inputs, config.arch.widths, config.arch.blocks, strict=True)
+    ):
+        stride = 1 if stage == 0 else 2
+        shrink = (*shrink, stride) if stride > 1 else shrink
+        widths = [cin] + [cout] * (blocks - 1)
+        strides = [stride] + [1] * (blocks - 1)
+        stages.append(
+            tuple(
+                _block(config, f"stages.{stage}.{number}", width, stage, step, shrink)
+                for number, (width, step) in enumerate(zip(widths, strides, strict=True))
+            )
+        )
+    return NetworkLayout(stem, tuple(stages), config.arch.widths[-1])
+
+
+def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]]:
+    """The stem's convolutions by name, and the strides it leaves behind."""
+
+    def conv(name: str, cin: int, cout: int, kernel: int, stride: int, *shrink: int) -> ConvLayout:
+        return ConvLayout(f"stem.{name}", cin, cout, kernel, stride, 1, shrink)
+
+    cin = config.in_channels
+    if config.stem == "imagenet":
+        half = STEM_WIDTH // 2
+        convs: tuple[ConvLayout, ...] = (
+            conv("conv1", cin, half, 3, 2, 2),
+            conv("squeeze", half, half // 2, 1, 1, 2),
+            conv("conv2", half // 2, half, 3, 2, 2, 2),
+            conv("mix", STEM_WIDTH, STEM_WIDTH, 1, 1, 2, 2),
+        )
+        shrink: tuple[int, ...] = (2, 2)
+    elif config.stem == "conv7x7":
+        convs, shrink = (conv("conv", cin, STEM_WIDTH, 7, 2, 2),), (2, 2)
+    else:
+        convs, shrink = (conv("conv", cin, STEM_WIDTH, 3, 1),), ()
+    return {c.name.removeprefix("stem."): c for c in convs}, shrink
+
+
+def _block(config: NetworkConfig, name: str, cin: int, stage: int, stride: int, shrink: tuple[int, ...]) -> BlockLayout:
+    """Two grouped 3x3 convolutions and, where groups must be mixed, an ungrouped 1x1 (section 4.3)."""
+    cout, groups = config.arch.widths[stage], config.arch.groups[stage]
+    shapes = [(cin, 3, stride, groups), (cout, 3, 1, groups)]
+    if config.aggregation and groups > 1:
+        shapes.append((cout, 1, 1, 1))
+    units = []
+    for number, (inputs, kernel, step, split) in enumerate(shapes):
+        unit = f"{name}.units.{number}"
+        conv = ConvLayout(f"{unit}.conv", inputs, cout, kernel, step, split, shrink)
+        projects = step > 1 or inputs != cout
+        units.append(UnitLayout(conv, _projection(config, unit, inputs, cout, shrink) if projects else ()))
+    return BlockLayout(tuple(units))
+
+
+def _projection(
+    config: NetworkConfig, unit: str, cin: int, cout: int, shrink: tuple[int, ...]
+) -> tuple[ConvLayout, ...]:
+    """The real 1x1 convolutions of a skip that changes shape; they run after its average pool."""
+
+    def conv(name: str, cin: int, cout: int) -> ConvLayout:
+        return ConvLayout(f"{unit}.shortcut.{name}", cin, cout, 1, 1, 1, shrink)
+
+    if config.shortcut == "none":
+        return (conv("conv1", cin, cout),)
+    narrow = max(1, cin // config.shortcut_reduction)
+    return conv("conv1", cin, narrow), conv("conv2", narrow, cout)

@@ -1,0 +1,116 @@
+"""The binary convolution (eq. 1): sign(x) convolved with sign(w), times a learned scale per output channel."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ebnet.errors import ConfigError, ShapeError
+from ebnet.nn.geometry import Geometry, Pair
+from ebnet.nn.precision import BinaryLayer, Precision
+from ebnet.nn.scaling import DataDrivenScaling
+from ebnet.nn.sign import Ste, sign
+
+
+class BinaryConv2d(BinaryLayer):
+    """Drop-in for `nn.Conv2d` with binary activations and, from Stage II on, binary weights.
+
+    The binarized input is padded with zeros, as in the paper's networks, so a border tap counts nothing.
+
+    Args:
+        scaling: add the data-driven scaling of the output (`DataDrivenScaling`).
+        precision: what is binary; `set_precision` changes it later.
+        ste: the straight-through estimator of the activations' sign; the weights use the clipped one.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Pair,
+        stride: int | Pair = 1,
+        padding: int | Pair | str = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = False,
+        *,
+        scaling: bool = False,
+        precision: Precision | str = Precision.BINARY_INPUT,
+        ste: Ste | str = Ste.CLIP,
+        num_experts: int = 1,
+    ) -> None:
+        super().__init__()
+        name = f"{type(self).__name__}({in_channels}, {out_channels}, groups={groups})"
+        if min(in_channels, out_channels, groups, num_experts) < 1:
+            raise ConfigError(f"{name}, {num_experts} experts: channels, groups and experts must be at least 1")
+        if in_channels % groups or out_channels % groups:
+            raise ConfigError(f"{name}: groups must divide the input and the output channels")
+        self.in_channels, self.out_channels, self.num_experts = in_channels, out_channels, num_experts
+        self.kernel_size = _pair("kernel_size", kernel_size, 1)
+        self.stride = _pair("stride", stride, 1)
+        self.dilation = _pair("dilation", dilation, 1)
+        self.padding = _padding(padding, self.kernel_size, self.dilation)
+        self.groups = groups
+        self.ste = Ste(ste)
+        self.precision = Precision.REAL
+        self.weight = nn.Parameter(torch.empty(num_experts * out_channels, in_channels // groups, *self.kernel_size))
+        self.scale = nn.Parameter(torch.ones(out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        self.scaling = DataDrivenScaling(in_channels, out_channels) if scaling else None
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        self.move_to(Precision.parse(precision))
+
+    @property
+    def geometry(self) -> Geometry:
+        return Geometry(self.stride, self.padding, self.dilation, self.groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._check(x)
+        mean = x.mean((2, 3)) if self._needs_mean else None
+        x_hat = sign(x, self.ste) if self.precision.binary_input else x
+        y = self.convolve(x_hat, mean)
+        scale = self.scale
+        if self.scaling is not None:
+            assert mean is not None
+            scale = scale * self.scaling(mean)
+        y = y * scale.to(y.dtype).view(-1, self.out_channels, 1, 1)
+        return y if self.bias is None else y + self.bias.to(y.dtype).view(1, -1, 1, 1)
+
+    def convolve(self, x_hat: Tensor, mean: Tensor | None) -> Tensor:
+        """The convolution alone; `mean` is the spatial mean of the real-valued input, for gates."""
+        weight = sign(self.weight) if self.precision.binary_weights else self.weight
+        return self.geometry.conv(x_hat, weight)
+
+    @property
+    def _needs_mean(self) -> bool:
+        return self.scaling is not None
+
+    def _check(self, x: Tensor) -> None:
+        if x.dim() != 4 or x.shape[1] != self.in_channels:
+            expected = f"[batch, {self.in_channels}, height, width]"
+            raise ShapeError(f"{type(self).__name__} expects {expected}, got a tensor {tuple(x.shape)}")
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text += f", padding={self.padding}, groups={self.groups}, precision={self.precision}"
+        return text if self.num_experts == 1 else f"{text}, experts={self.num_experts}"
+
+
+def _pair(name: str, value: int | Pair, least: int) -> Pair:
+    pair = (value, value) if isinstance(value, int) else tuple(value)
+    if len(pair) != 2 or any(not isinstance(v, int) or v < least for v in pair):
+        raise ConfigError(f"{name}={value!r}: expected one or two whole numbers of at least {least}")
+    return pair
+
+
+def _padding(padding: int | Pair | str, kernel: Pair, dilation: Pair) -> Pair:
+    if padding == "valid":
+        return 0, 0
+    if padding == "same":
+        total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        if any(t % 2 for t in total):
+            raise ConfigError(f"padding='same' needs an odd kernel, got kernel_size={kernel}")
+        return total[0] // 2, total[1] // 2
+    if isinstance(padding, str):
+        raise ConfigError(f"padding={padding!r}: expected a number, a pair, 'same' or 'valid'")
+    return _pair("padding", padding, 0)

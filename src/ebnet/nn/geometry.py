@@ -1,0 +1,33 @@
+"""How a kernel walks over its input, and the convolution with its two gradients."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Pair = tuple[int, int]
+
+
+class Geometry(NamedTuple):
+    """Stride, zero padding, dilation and groups of a 2-D convolution."""
+
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+    groups: int
+
+    def conv(self, x: Tensor, weight: Tensor) -> Tensor:
+        return F.conv2d(x, weight, None, *self)
+
+    def input_gradient(self, dy: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+        return self._backward(dy, x, weight, [True, False, False])[0]
+
+    def weight_gradient(self, dy: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+        return self._backward(dy, x, weight, [False, True, False])[1]
+
+    def _backward(self, dy: Tensor, x: Tensor, weight: Tensor, wanted: list[bool]) -> tuple[Tensor, Tensor, Tensor]:
+        stride, padding, dilation, groups = self
+        return torch.ops.aten.convolution_backward(
+            dy, x, weight, None, stride, padding, dilation, False, [0, 0], groups, wanted
+        )
