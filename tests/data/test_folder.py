@@ -36,6 +36,7 @@ def test_other_files_and_hidden_ones_are_passed_over(folder: Path) -> None:
 def test_in_memory_is_the_centred_square_of_each(folder: Path) -> None:
     data = open_dataset("folder", folder)
     memory = data.in_memory(24)
+    assert np.array_equal(memory.images, data.in_memory(24, workers=2).images)
     assert isinstance(memory, ArrayDataset)
     assert memory.images.shape == (18, 24, 24, 3)
     assert memory.labels.tolist() == data.labels.tolist()

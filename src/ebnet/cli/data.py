@@ -91,7 +91,7 @@ def bench_set(
     dataset = open_dataset(name, root, split)  # type: ignore[arg-type]
     side = size or (dataset.images.shape[1] if isinstance(dataset, ArrayDataset) else 224)
     if in_memory:
-        dataset = dataset.in_memory(side)
+        dataset = dataset.in_memory(side, workers)
     transform = {"resized": RandomResizedCrop, "pad": PadCrop, "centre": CentreCrop}[crop](side)
     normalise = Normalise(dataset.statistics.mean, dataset.statistics.std)
     loader = Loader(dataset, transform, batch_size, shuffle=True, workers=workers, normalise=normalise)
