@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import eval, import_official, memory, summary, train
+from ebnet.cli import data, eval, import_official, memory, summary, train
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
 app.command("train")(train.train)
 app.command("eval")(eval.eval)
+app.add_typer(data.data, name="data")
 
 
 def main() -> None:

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+LOG_WIDTH = 120
+"""Columns of tables in a log file, where there is no terminal to ask."""
+
 
 def train(
     recipe: Annotated[str | None, typer.Argument(help="A shipped recipe (see --list) or a TOML file.")] = None,
@@ -63,7 +66,10 @@ def train(
     from ebnet.train.pipeline import train as run
     from ebnet.train.progress import make_reporter
 
-    reporter = make_reporter(Console(stderr=json_))
+    console = Console(stderr=json_)
+    if not console.is_terminal:
+        console.width = LOG_WIDTH
+    reporter = make_reporter(console)
     try:
         result = run(chosen, out or Path("runs") / chosen.name, data=data, tensorboard=tensorboard, reporter=reporter)
     except Interrupted as interruption:

@@ -6,7 +6,7 @@ nor the number of ranks changes what is in it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,18 +76,20 @@ class Loader:
             parts.append(whole[cuts[0] : cuts[1]])
         return parts
 
-    def epoch(self, epoch: int, start_batch: int = 0) -> Iterator[tuple["torch.Tensor", "torch.Tensor"]]:
+    def epoch(self, epoch: int, start_batch: int = 0) -> Generator[tuple["torch.Tensor", "torch.Tensor"], None, None]:
         """(images, labels) of each batch from `start_batch` on: float32 [n, channels, size, size] and int64 [n]."""
         import torch
 
-        maker = _BatchMaker(self.dataset, self.transform, self.seed, epoch)
-        for images, labels in self._made(maker, self.indices(epoch, start_batch)):
+        for images, labels in self.arrays(epoch, start_batch):
             pixels = torch.from_numpy(images)
             if self.normalise is not None:
                 pixels = self.normalise.tensor(pixels, self.channels_last)
             yield pixels, torch.from_numpy(labels)
 
-    def _made(self, maker: "_BatchMaker", parts: list[NDArray[np.int64]]) -> Iterator[tuple[Images, Labels]]:
+    def arrays(self, epoch: int, start_batch: int = 0) -> Iterator[tuple[Images, Labels]]:
+        """The same batches before normalisation, as numpy arrays: uint8 [n, size, size, channels] and int64 [n]."""
+        maker = _BatchMaker(self.dataset, self.transform, self.seed, epoch)
+        parts = self.indices(epoch, start_batch)
         if self.workers == 0:
             for part in parts:
                 yield maker.make(part)
@@ -105,7 +107,8 @@ class Loader:
         for made in loader:
             if isinstance(made, EbnetError):
                 raise made
-            yield made
+            images, labels = made
+            yield images.numpy(), labels.numpy()
 
 
 class _BatchMaker:
@@ -126,9 +129,12 @@ class _BatchMaker:
                 images[row] = transform.picture(data.open(index), draws[row])
         return images, labels
 
-    def __getitem__(self, indices: NDArray[np.int64]) -> tuple[Images, Labels] | EbnetError:
+    def __getitem__(self, indices: NDArray[np.int64]) -> "tuple[torch.Tensor, torch.Tensor] | EbnetError":
+        import torch
+
         try:
-            return self.make(indices)
+            images, labels = self.make(indices)
+            return torch.from_numpy(images), torch.from_numpy(labels)  # tensors travel by shared memory, not by pipe
         except EbnetError as error:  # handed over as a value: raised there it would arrive wrapped in a traceback
             return error
 
