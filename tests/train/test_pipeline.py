@@ -11,7 +11,6 @@ import ebnet
 from ebnet.errors import CheckpointError, ConfigError
 from ebnet.nn import Precision
 from ebnet.train import RunResult, load_stage, train
-from ebnet.train.checkpoint import load_checkpoint
 from ebnet.train.loop import Trainer
 from ebnet.train.recipe import STAGE_NAMES
 from ebnet.train.stages import STAGES, start_network
@@ -88,7 +87,9 @@ def test_the_same_seed_gives_the_same_network_and_another_one_does_not(run: RunR
     for name, seed in (("same", 3), ("other", 4)):
         train(tiny(**one, seed=seed), tmp_path / name, datasets=pictures())
     assert torch.equal(state, torch.get_rng_state()), "the caller's random numbers must not be disturbed"
-    weights = [load_stage(path, "teacher").classifier.weight for path in (run.out, tmp_path / "same", tmp_path / "other")]
+    weights = [
+        load_stage(path, "teacher").classifier.weight for path in (run.out, tmp_path / "same", tmp_path / "other")
+    ]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
@@ -105,7 +106,9 @@ def test_each_stage_starts_from_the_one_before(run: RunResult) -> None:
             assert torch.equal(expert, weights[f"{name}.weight"])
     two = start_network(experts.config, STAGES["stage2"], experts, 0)
     assert two.precision is Precision.BINARY
-    deeper = start_network(tiny(network__arch="1112-0.0625-1:1:1:1").network.config(10, 3, 1), STAGES["teacher"], two, 0)
+    deeper = start_network(
+        tiny(network__arch="1112-0.0625-1:1:1:1").network.config(10, 3, 1), STAGES["teacher"], two, 0
+    )
     assert deeper.config.arch.blocks == (1, 1, 1, 2)
 
 
@@ -131,7 +134,11 @@ def test_the_teacher_is_loaded_frozen_and_in_eval_mode(
     monkeypatch.setattr(Trainer, "step", watched)
     ready = {"stage.teacher.checkpoint": str(run.out / "stages" / "0-teacher")}
     train(tiny(**SMALL).changed(ready), tmp_path / "run", datasets=pictures())
-    for student, teacher in (("stage1-one-expert", "teacher"), ("stage1-experts", "teacher"), ("stage2", "stage1-experts")):
+    for student, teacher in (
+        ("stage1-one-expert", "teacher"),
+        ("stage1-experts", "teacher"),
+        ("stage2", "stage1-experts"),
+    ):
         trained = load_stage(tmp_path / "run", teacher).state_dict()  # type: ignore[arg-type]
         assert trained.keys() == seen[student].keys()
         assert all(torch.equal(value, trained[name]) for name, value in seen[student].items())

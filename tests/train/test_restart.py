@@ -18,23 +18,17 @@ from tests.train.tiny import write_recipe
 KILLS = 5
 
 
-def _command(recipe: Path, out: Path) -> list[str]:
-    return [sys.executable, "-m", "ebnet", "train", str(recipe), "--out", str(out)]
-
-
 def _start(recipe: Path, out: Path, limit: int | None = None) -> subprocess.Popen[str]:
-    def limited() -> None:
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return subprocess.Popen(
-        _command(recipe, out),
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ebnet", "train", str(recipe), "--out", str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        preexec_fn=limited,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
+    if limit is not None:  # long before it writes anything
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+    return process
 
 
 def _finish(process: subprocess.Popen[str], expected: int = 0) -> str:
