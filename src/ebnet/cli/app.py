@@ -13,6 +13,7 @@ from rich.markup import escape
 from ebnet.cli import (
     bench,
     data,
+    eval,
     export_onnx,
     import_official,
     inspect,
@@ -20,6 +21,7 @@ from ebnet.cli import (
     pack,
     predict,
     summary,
+    train,
     verify,
 )
 from ebnet.errors import EbnetError
@@ -34,6 +36,8 @@ app = typer.Typer(
 app.command("summary")(summary.summary)
 app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
+app.command("train")(train.train)
+app.command("eval")(eval.eval)
 app.command("pack")(pack.pack)
 app.command("inspect")(inspect.inspect)
 app.command("predict")(predict.predict)
