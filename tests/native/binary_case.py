@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
-from hypothesis import strategies as st
-
 from ebnet._native import kernels
+from hypothesis import strategies as st
 
 Runner = Callable[..., str]
 """A function with the signature of `ebnet._native.kernels.run` without the kernel's name."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from binary_case import Case, Runner, Shape, assert_equal, make_case, native, pack_planes, run_case, shapes
+from ebnet._native import kernels
 from emulated import build, runner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from ebnet._native import kernels
 
 RUNS_HERE = dict(kernels.names())
 EMULATED = "avx512-popcount (emulated)"
@@ -80,7 +79,9 @@ def test_the_reference_is_the_convolution_of_signs(shape: Shape, seed: int) -> N
 
 @FEW
 @given(shape=shapes(), seed=st.integers(0, 2**32 - 1), data=st.data())
-def test_a_kernel_equals_the_reference(kernel: tuple[str, Runner], shape: Shape, seed: int, data: st.DataObject) -> None:
+def test_a_kernel_equals_the_reference(
+    kernel: tuple[str, Runner], shape: Shape, seed: int, data: st.DataObject
+) -> None:
     name, run = kernel
     case = make_case(shape, seed)
     split = data.draw(st.integers(0, shape.out_h))
