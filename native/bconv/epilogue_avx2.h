@@ -20,6 +20,7 @@ struct Tile16 {
 // L2, and slices of 32 channels are no pattern a hardware prefetcher follows.
 inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
   constexpr int kFloatsPerLine = 16;
+  if (e.skip == nullptr && e.stream == nullptr) return;
   for (std::size_t p = pixel; p < pixel + static_cast<std::size_t>(pixels); ++p) {
     for (int c = channel; c < channel + channels; c += kFloatsPerLine) {
       if (e.skip != nullptr) _mm_prefetch(reinterpret_cast<const char*>(e.skip + p * e.skip_stride + c), _MM_HINT_T0);
@@ -30,9 +31,11 @@ inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int 
   }
 }
 
-// kAll: every step of the epilogue is wanted (the body of a network), so no step is tested for in the loop.
+// kAll: every step of the epilogue is wanted (the body of a network), so no step is tested for in the loop. `bits` is the
+// byte of these channels at the tile's first pixel.
 template <bool kAll>
-inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Tile16& tile, int offset) {
+inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Tile16& tile, int offset,
+                         std::size_t bits_stride, std::uint8_t* bits) {
   const std::size_t c = static_cast<std::size_t>(tile.channel + offset);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
   const __m256 one = _mm256_set1_ps(1.0f);
@@ -44,14 +47,6 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Tile16
   const __m256 bn_shift = with_bits ? _mm256_loadu_ps(e.bn_shift + c) : zero;
   float* row_sums = kAll || e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
   __m256 sum = row_sums != nullptr ? _mm256_loadu_ps(row_sums) : zero;
-  std::uint8_t* bits = nullptr;
-  std::size_t bits_stride = 0;
-  if (with_bits) {
-    const BitPlace place = bit_place(static_cast<int>(c), e.bits_per_group);
-    bits_stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t);
-    bits = reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * bits_stride + place.word * sizeof(std::uint64_t) +
-           place.bit / 8;
-  }
   const float* skip = kAll || e.skip != nullptr ? e.skip + tile.pixel * e.skip_stride + c : nullptr;
   float* stream = kAll || e.stream != nullptr ? e.stream + tile.pixel * e.stream_stride + c : nullptr;
   const std::int16_t* dots = tile.dots + offset;
@@ -90,11 +85,30 @@ inline void finish_tile(const ConvShape& shape, const Epilogue& e, const Tile16&
   const bool whole_bytes = e.bits == nullptr || (e.bits_per_group % 8 == 0 && tile.channel % 8 == 0);
   int offset = 0;
   if (whole_bytes) {
+    std::uint8_t* bits = nullptr;
+    std::size_t stride = 0;
+    int left = 0;  // channels left in the group of the bit plane
+    int gap = 0;   // unused bytes at its end
+    if (e.bits != nullptr) {
+      const BitPlace place = bit_place(tile.channel, e.bits_per_group);
+      stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t);
+      bits = reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * stride + place.word * sizeof(std::uint64_t) +
+             place.bit / 8;
+      left = e.bits_per_group - tile.channel % e.bits_per_group;
+      gap = (64 - e.bits_per_group % 64) % 64 / 8;
+    }
     for (; offset + 8 <= tile.channels; offset += 8) {
       if (all) {
-        finish_eight<true>(shape, e, tile, offset);
+        finish_eight<true>(shape, e, tile, offset, stride, bits);
       } else {
-        finish_eight<false>(shape, e, tile, offset);
+        finish_eight<false>(shape, e, tile, offset, stride, bits);
+      }
+      if (bits == nullptr) continue;
+      ++bits;
+      left -= 8;
+      if (left == 0) {
+        bits += gap;
+        left = e.bits_per_group;
       }
     }
   }
