@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import import_official, memory, summary
+from ebnet.cli import data, import_official, memory, summary
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("summary")(summary.summary)
 app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
+app.add_typer(data.data, name="data")
 
 
 def main() -> None:

@@ -30,8 +30,10 @@ class Gate(nn.Module):
             raise ConfigError(f"temperature={temperature!r}: expected a positive number")
         self.gradient = gradient
         self.temperature = temperature
-        # A random omega: replicated experts are equal, and only a random gate spreads the samples over them.
+        # Replicated experts are equal, and only a random omega spreads the samples over them. The means it sees are
+        # small (batch norm centres them), so a random bias would outweigh them and send every sample to one expert.
         self.linear = nn.Linear(in_channels, num_experts)
+        nn.init.zeros_(self.linear.bias)
 
     def forward(self, mean: Tensor) -> Tensor:
         """The one-hot choice [batch, experts] from the channels' spatial means [batch, in]."""

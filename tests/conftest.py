@@ -1,0 +1,11 @@
+"""Settings for all tests."""
+
+import os
+
+# Some virtual machines announce AMX but hide its tile leaf; oneDNN's bf16 kernels would then end the process.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+from hypothesis import settings
+
+settings.register_profile("ebnet", deadline=None, print_blob=True)
+settings.load_profile("ebnet")
