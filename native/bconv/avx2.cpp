@@ -222,18 +222,28 @@ void lookup_run(const Line& line, int pair, int pixel, int pairs, Dots& dots) {
   }
 }
 
+template <int kPairs, int kBlocks>
+void lookup_blocks(const Line& line, int pair, int pairs, Dots& dots) {
+  switch (line.layout->run_nibbles) {  // 3x3 on 16, 32 and 64 channels a group, the paper's networks
+    case 12:
+      return lookup_run<kPairs, kBlocks, 12>(line, pair, 0, pairs, dots);
+    case 24:
+      return lookup_run<kPairs, kBlocks, 24>(line, pair, 0, pairs, dots);
+    case 48:
+      return lookup_run<kPairs, kBlocks, 48>(line, pair, 0, pairs, dots);
+    default:
+      return lookup_run<kPairs, kBlocks, 0>(line, pair, 0, pairs, dots);
+  }
+}
+
 // Two blocks of output channels share rows and codes, one block takes more pairs to use each weight vector more often:
 // either way the sums are 8 registers.
 void lookup_tile(const Line& line, int blocks, int pair, int pairs, Dots& dots) {
-  const int run = line.layout->run_nibbles;
   if (blocks == 2) {
-    if (run == 48) return lookup_run<2, 2, 48>(line, pair, 0, pairs, dots);  // 3x3 on 64 channels
-    if (run == 24) return lookup_run<2, 2, 24>(line, pair, 0, pairs, dots);  // 3x3 on 32 channels
-    return lookup_run<2, 2, 0>(line, pair, 0, pairs, dots);
+    lookup_blocks<2, 2>(line, pair, pairs, dots);
+  } else {
+    lookup_blocks<4, 1>(line, pair, pairs, dots);
   }
-  if (run == 48) return lookup_run<4, 1, 48>(line, pair, 0, pairs, dots);
-  if (run == 24) return lookup_run<4, 1, 24>(line, pair, 0, pairs, dots);
-  return lookup_run<4, 1, 0>(line, pair, 0, pairs, dots);
 }
 
 // One strip: some output rows, or in a flat convolution some pixels as the only row.

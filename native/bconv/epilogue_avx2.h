@@ -16,17 +16,15 @@ struct Tile16 {
   int pixels, channel, channels;
 };
 
-// Asks for the tile's part of the skip and the stream before its dot products are computed: the stream is larger than
-// L2, and slices of 32 channels are no pattern a hardware prefetcher follows.
+// Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L2, and slices
+// of 32 channels are no pattern a hardware prefetcher follows.
 inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
   constexpr int kFloatsPerLine = 16;
-  if (e.skip == nullptr && e.stream == nullptr) return;
+  if (e.stream == nullptr) return;
   for (std::size_t p = pixel; p < pixel + static_cast<std::size_t>(pixels); ++p) {
     for (int c = channel; c < channel + channels; c += kFloatsPerLine) {
-      if (e.skip != nullptr) _mm_prefetch(reinterpret_cast<const char*>(e.skip + p * e.skip_stride + c), _MM_HINT_T0);
-      if (e.stream != nullptr && e.stream != e.skip) {
-        __builtin_prefetch(e.stream + p * e.stream_stride + c, 1);
-      }
+      __builtin_prefetch(e.stream + p * e.stream_stride + c, 1);
+      if (e.skip != nullptr && e.skip != e.stream) __builtin_prefetch(e.skip + p * e.skip_stride + c);
     }
   }
 }
@@ -50,22 +48,25 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Tile16
   const float* skip = kAll || e.skip != nullptr ? e.skip + tile.pixel * e.skip_stride + c : nullptr;
   float* stream = kAll || e.stream != nullptr ? e.stream + tile.pixel * e.stream_stride + c : nullptr;
   const std::int16_t* dots = tile.dots + offset;
-  for (int i = 0; i < tile.pixels; ++i) {
+  // Copies, since a store of a byte may change anything the compiler does not hold in a register.
+  const std::size_t dot_stride = tile.dot_stride, skip_stride = e.skip_stride, stream_stride = e.stream_stride;
+  const int pixels = tile.pixels;
+  std::int32_t* const wide_dots = e.dots != nullptr ? e.dots + tile.pixel * channels + c : nullptr;
+  for (int i = 0; i < pixels; ++i) {
     const __m256i wide = _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(dots)));
-    dots += tile.dot_stride;
-    if (!kAll && e.dots != nullptr) {
-      const std::size_t at = (tile.pixel + static_cast<std::size_t>(i)) * channels + c;
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(e.dots + at), wide);
+    dots += dot_stride;
+    if (!kAll && wide_dots != nullptr) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(wide_dots + static_cast<std::size_t>(i) * channels), wide);
     }
     __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(wide), scale);
     value = _mm256_blendv_ps(value, _mm256_mul_ps(slope, value), value);  // the sign bit chooses
     if (kAll || skip != nullptr) {
       value = _mm256_add_ps(value, _mm256_loadu_ps(skip));
-      skip += e.skip_stride;
+      skip += skip_stride;
     }
     if (kAll || stream != nullptr) {
       _mm256_storeu_ps(stream, value);
-      stream += e.stream_stride;
+      stream += stream_stride;
     }
     sum = _mm256_add_ps(sum, value);
     if (with_bits) {
