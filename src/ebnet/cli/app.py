@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import bench, export_onnx, import_official, inspect, memory, pack, predict, summary, verify
+from ebnet.cli import bench, data, export_onnx, import_official, inspect, memory, pack, predict, summary, verify
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("predict")(predict.predict)
 app.command("verify")(verify.verify)
 app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
+app.add_typer(data.data, name="data")
 
 
 def main() -> None:
