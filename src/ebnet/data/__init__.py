@@ -7,7 +7,7 @@
     data.label(i), data.image(i)                           # int, uint8 [height, width, channels]
     data.labels                                            # int64 [len(data)]
     data.statistics.mean, data.statistics.std              # per channel, for Normalise
-    data = data.in_memory(64)                              # decode once to 64x64: folders and shards of small pictures
+    data = data.in_memory(64, workers=2)                   # decode once to 64x64: folders and shards of small pictures
                                                            # (sets that are arrays already return themselves)
 
     transform = RandomResizedCrop(64)                      # scale=(0.08, 1), ratio=(3/4, 4/3), flip=True

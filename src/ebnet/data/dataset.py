@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,11 +73,14 @@ class Dataset(ABC):
         """The shuffled order of an epoch."""
         return permutation(seed, epoch, len(self))
 
-    def in_memory(self, side: int | None = None, limit: int = 4 << 30) -> "ArrayDataset":
+    def in_memory(self, side: int | None = None, workers: int = 0, limit: int = 4 << 30) -> "ArrayDataset":
         """Decode every picture once, to a centred square of `side` pixels: no decoding during training.
 
-        A set that lies in memory anyway is returned as it is when no side is given. Refuses more than `limit` bytes.
+        A set that lies in memory anyway is returned as it is when no side is given. `workers` processes decode (0: this
+        one). Refuses more than `limit` bytes.
         """
+        from ebnet.data.loader import Loader
+
         if side is None:
             raise DataError(f"the pictures of {self.name} differ in size: say in_memory(side=...)")
         need = len(self) * side * side * self.channels
@@ -88,15 +90,9 @@ class Dataset(ABC):
                 f"the limit is {limit / 2**30:.1f} GiB: use a smaller side, or stream it with worker processes"
             )
         images = np.empty((len(self), side, side, self.channels), np.uint8)
-        crop = CentreCrop(side)
-
-        def decode(index: int) -> None:
-            with self.naming(index):
-                images[index] = crop.picture(self.open(index), np.empty(0))
-
-        with ThreadPoolExecutor() as pool:  # Pillow decodes without holding the interpreter's lock
-            for _ in pool.map(decode, range(len(self))):
-                pass
+        loader = Loader(self, CentreCrop(side), batch_size=256, workers=workers)
+        for batch, (decoded, _) in enumerate(loader.arrays(0)):
+            images[batch * loader.batch_size :][: len(decoded)] = decoded
         return ArrayDataset(self.name, self.split, images, self.labels, self.classes, self.statistics)
 
 
@@ -128,8 +124,8 @@ class ArrayDataset(Dataset):
     def source(self, index: int) -> str:
         return f"{self.name} ({self.split}) picture {index}"
 
-    def in_memory(self, side: int | None = None, limit: int = 4 << 30) -> "ArrayDataset":
-        return self if side in (None, self.images.shape[1]) else super().in_memory(side, limit)
+    def in_memory(self, side: int | None = None, workers: int = 0, limit: int = 4 << 30) -> "ArrayDataset":
+        return self if side in (None, self.images.shape[1]) else super().in_memory(side, workers, limit)
 
 
 class _Naming:

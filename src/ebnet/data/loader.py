@@ -6,7 +6,9 @@ nor the number of ranks changes what is in it.
 """
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from ebnet.errors import ConfigError, DataError, EbnetError
 
 if TYPE_CHECKING:
     import torch
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Loader:
@@ -76,18 +80,20 @@ class Loader:
             parts.append(whole[cuts[0] : cuts[1]])
         return parts
 
-    def epoch(self, epoch: int, start_batch: int = 0) -> Iterator[tuple["torch.Tensor", "torch.Tensor"]]:
+    def epoch(self, epoch: int, start_batch: int = 0) -> Generator[tuple["torch.Tensor", "torch.Tensor"], None, None]:
         """(images, labels) of each batch from `start_batch` on: float32 [n, channels, size, size] and int64 [n]."""
         import torch
 
-        maker = _BatchMaker(self.dataset, self.transform, self.seed, epoch)
-        for images, labels in self._made(maker, self.indices(epoch, start_batch)):
+        for images, labels in self.arrays(epoch, start_batch):
             pixels = torch.from_numpy(images)
             if self.normalise is not None:
                 pixels = self.normalise.tensor(pixels, self.channels_last)
             yield pixels, torch.from_numpy(labels)
 
-    def _made(self, maker: "_BatchMaker", parts: list[NDArray[np.int64]]) -> Iterator[tuple[Images, Labels]]:
+    def arrays(self, epoch: int, start_batch: int = 0) -> Iterator[tuple[Images, Labels]]:
+        """The same batches before normalisation, as numpy arrays: uint8 [n, size, size, channels] and int64 [n]."""
+        maker = _BatchMaker(self.dataset, self.transform, self.seed, epoch)
+        parts = self.indices(epoch, start_batch)
         if self.workers == 0:
             for part in parts:
                 yield maker.make(part)
@@ -102,10 +108,13 @@ class Loader:
             collate_fn=_as_they_are,
             worker_init_fn=_leave_signals_to_the_parent,
         )
-        for made in loader:
+        with _held_back():
+            batches = iter(loader)  # starts the workers
+        for made in batches:
             if isinstance(made, EbnetError):
                 raise made
-            yield made
+            images, labels = made
+            yield images.numpy(), labels.numpy()
 
 
 class _BatchMaker:
@@ -126,9 +135,12 @@ class _BatchMaker:
                 images[row] = transform.picture(data.open(index), draws[row])
         return images, labels
 
-    def __getitem__(self, indices: NDArray[np.int64]) -> tuple[Images, Labels] | EbnetError:
+    def __getitem__(self, indices: NDArray[np.int64]) -> "tuple[torch.Tensor, torch.Tensor] | EbnetError":
+        import torch
+
         try:
-            return self.make(indices)
+            images, labels = self.make(indices)
+            return torch.from_numpy(images), torch.from_numpy(labels)  # tensors travel by shared memory, not by pipe
         except EbnetError as error:  # handed over as a value: raised there it would arrive wrapped in a traceback
             return error
 
@@ -137,9 +149,24 @@ def _as_they_are(batch: object) -> object:
     return batch
 
 
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Stop signals wait until the block is over; processes forked in it begin with them held back."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _leave_signals_to_the_parent(worker: int) -> None:
     """Ctrl-C and a SIGTERM to the process group reach only the parent, which ends its workers when it is done saving.
 
-    In a session of its own a worker is out of the terminal's reach; it still goes when its parent does.
+    In a session of its own a worker is out of their reach; it still goes when its parent does. What came between its
+    birth and this moment was held back, and is dropped by ignoring it once; from then on SIGTERM ends it as usual.
     """
     os.setsid()
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)

