@@ -8,8 +8,22 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from ebnet.cli import data, eval, import_official, memory, summary, train
+from ebnet.cli import (
+    bench,
+    data,
+    eval,
+    export_onnx,
+    import_official,
+    inspect,
+    memory,
+    pack,
+    predict,
+    summary,
+    train,
+    verify,
+)
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -24,6 +38,12 @@ app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
 app.command("train")(train.train)
 app.command("eval")(eval.eval)
+app.command("pack")(pack.pack)
+app.command("inspect")(inspect.inspect)
+app.command("predict")(predict.predict)
+app.command("verify")(verify.verify)
+app.command("bench")(bench.bench)
+app.command("export-onnx")(export_onnx.export_onnx)
 app.add_typer(data.data, name="data")
 
 
@@ -32,5 +52,5 @@ def main() -> None:
     try:
         app()
     except EbnetError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)

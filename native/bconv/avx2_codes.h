@@ -1,0 +1,105 @@
+// Expansion of bits for the AVX2 kernel's lookups: activations to table offsets, weights to one nibble a byte.
+#pragma once
+#include <immintrin.h>
+
+#include "bconv/avx2_layout.h"
+
+namespace ebnet::avx2 {
+namespace {
+
+inline constexpr int kPad = 16;          // the nibble value of the zero padding
+inline constexpr int kRows = kPad + 1;   // values of a nibble
+inline constexpr int kRowBytes = 16;     // one table row: a byte for each value of the weight nibble
+
+// Code of a pair of pixels with activation nibbles a, b: the byte offset of their table row, (17 a + b) * 16.
+
+// 16 nibbles of a word as bytes, in channel order.
+inline __m128i spread_nibbles(const std::uint64_t* word) {
+  const __m128i mask = _mm_set1_epi8(0x0f);
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(word));
+  return _mm_unpacklo_epi8(_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
+}
+
+inline __m256i first_of_pair(__m256i nibbles) { return _mm256_mullo_epi16(nibbles, _mm256_set1_epi16(kRows * kRowBytes)); }
+
+inline __m256i second_of_pair(__m256i nibbles) { return _mm256_slli_epi16(nibbles, 4); }
+
+// The input row a line of codes is made of: pixel x is at words + x * pixel_words; x outside [0, width) is padding.
+struct InputLine {
+  const std::uint64_t* words;
+  std::size_t pixel_words;
+  int width;  // 0 where the whole row is padding
+};
+
+inline __m256i nibbles_at(const InputLine& line, int x, int word) {
+  if (x < 0 || x >= line.width) return _mm256_set1_epi16(kPad);
+  return _mm256_cvtepu8_epi16(spread_nibbles(line.words + static_cast<std::size_t>(x) * line.pixel_words + word));
+}
+
+inline void store_codes(std::uint16_t* codes, __m256i first, __m256i second) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), _mm256_add_epi16(first_of_pair(first), second_of_pair(second)));
+}
+
+// Codes of one word of a line whose positions are neighbours: each pixel is the second of one pair and, kStride
+// positions later, the first of another, so it is spread only once.
+template <int kStride>
+inline void expand_word(const InputLine& line, int word, int positions, int pad, std::size_t pitch,
+                        std::uint16_t* codes) {
+  __m256i window[kStride];
+  for (int i = 0; i < kStride; ++i) window[i] = nibbles_at(line, i - pad, word);
+  const auto step = [&](__m256i second) {
+    store_codes(codes, window[0], second);
+    codes += pitch;
+    for (int i = 0; i + 1 < kStride; ++i) window[i] = window[i + 1];
+    window[kStride - 1] = second;
+  };
+  const __m256i padding = _mm256_set1_epi16(kPad);
+  const int last = positions + kStride - pad;  // pixels kStride - pad ... last - 1 come in, padding on both sides
+  int x = kStride - pad;
+  for (; x < last && x < 0; ++x) step(padding);
+  const std::uint64_t* words = line.words + static_cast<std::size_t>(x > 0 ? x : 0) * line.pixel_words + word;
+  for (; x < last && x < line.width; ++x, words += line.pixel_words) step(_mm256_cvtepu8_epi16(spread_nibbles(words)));
+  for (; x < last; ++x) step(padding);
+}
+
+// Codes of one line: [positions][nibbles]. Position q pairs the input pixels x = q * position_step - pad and x + stride.
+// Stores are 16 codes wide and run into the next position, which is written later; the last one into kCodeSlack.
+inline void expand_line(const InputLine& line, const Layout& layout, int positions, int pad, int stride,
+                        std::uint16_t* codes) {
+  const int words = (layout.nibbles + 15) / 16;
+  const std::size_t pitch = static_cast<std::size_t>(layout.nibbles);
+  if (layout.position_step == 1 && stride <= 2 && (words == 1 || layout.nibbles % 16 == 0)) {
+    for (int word = 0; word < words; ++word) {
+      if (stride == 1) {
+        expand_word<1>(line, word, positions, pad, pitch, codes + word * 16);
+      } else {
+        expand_word<2>(line, word, positions, pad, pitch, codes + word * 16);
+      }
+    }
+    return;
+  }
+  for (int q = 0; q < positions; ++q, codes += pitch) {
+    const int x = q * layout.position_step - pad;
+    for (int word = 0; word < words; ++word) {
+      store_codes(codes + word * 16, nibbles_at(line, x, word), nibbles_at(line, x + stride, word));
+    }
+  }
+}
+
+// Weights of `blocks` blocks as [nibble][block][32 lanes].
+inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int blocks, std::uint8_t* weights) {
+  const __m256i mask = _mm256_set1_epi8(0x0f);
+  for (int b = 0; b < blocks; ++b) {
+    const std::uint8_t* in = packed + static_cast<std::size_t>(b) * layout.packed_block_bytes;
+    std::uint8_t* out = weights + b * kLanes;
+    for (int n = 0; n < layout.total_nibbles; n += 2, in += kLanes, out += 2 * blocks * kLanes) {
+      const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(out), _mm256_and_si256(bytes, mask));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(out + blocks * kLanes),
+                         _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ebnet::avx2
