@@ -8,8 +8,22 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from ebnet.cli import bench, data, export_onnx, import_official, inspect, memory, pack, predict, summary, verify
+from ebnet.cli import (
+    bench,
+    data,
+    eval,
+    export_onnx,
+    import_official,
+    inspect,
+    memory,
+    pack,
+    predict,
+    summary,
+    train,
+    verify,
+)
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -22,6 +36,8 @@ app = typer.Typer(
 app.command("summary")(summary.summary)
 app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
+app.command("train")(train.train)
+app.command("eval")(eval.eval)
 app.command("pack")(pack.pack)
 app.command("inspect")(inspect.inspect)
 app.command("predict")(predict.predict)
@@ -36,5 +52,5 @@ def main() -> None:
     try:
         app()
     except EbnetError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, markup=True, soft_wrap=True)
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)
