@@ -44,6 +44,8 @@ class Engine {
  private:
   Engine(Model model, int threads, const Limits& limits)
       : limits_(limits), model_(std::move(model)), pool_(threads) {}
+  // Images under way at once.
+  int slots_for(const Plan& plan, int batch) const;
   // Both with the lock held.
   void prepare(int batch, int height, int width);
   void run_recorded(const Images& images, float* logits, const Record& record);
