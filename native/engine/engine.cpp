@@ -21,7 +21,8 @@ void require_images(int batch) {
 Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits) {
   return guarded([&] {
     if (threads < 1 || threads > kMaxThreads) {
-      fail(Error::ArgumentInvalid, "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
+      fail(Error::ArgumentInvalid,
+           "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
     }
     engine->reset(new Engine(read_model(source, limits), threads, limits));
   });
@@ -98,7 +99,11 @@ Status Engine::profile(const Images& images, float* logits, std::vector<OpProfil
       const ValuePlan& value = executor_->plan().values[i + 1];
       const char* kind = op_kind_name(op.kind);
       const char* kernel = op.kind == OpKind::Binary ? model_.weights[i].binary.kernel->name : "";
-      ops->push_back({op.name.empty() ? kind : op.name, kind, kernel, executor_->plan().ops[i].macs, seconds[i],
+      ops->push_back({op.name.empty() ? kind : op.name,
+                      kind,
+                      kernel,
+                      executor_->plan().ops[i].macs,
+                      seconds[i],
                       {value.height, value.width, value.channels}});
     }
   });
