@@ -31,3 +31,11 @@ class DataError(EbnetError):
 
 class FormatError(EbnetError):
     """A packed file is damaged, hostile or of another version."""
+
+
+class Interrupted(EbnetError):
+    """Ctrl-C or SIGTERM: the work was saved and can go on. `signal` is the number of the signal."""
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal

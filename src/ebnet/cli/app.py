@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import data, import_official, memory, summary
+from ebnet.cli import data, eval, import_official, memory, summary, train
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app.command("summary")(summary.summary)
 app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
 app.add_typer(data.data, name="data")
+app.command("train")(train.train)
+app.command("eval")(eval.eval)
 
 
 def main() -> None:

@@ -1,0 +1,40 @@
+"""`ebnet eval`: the accuracy of a run's network, at any stage."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def eval(
+    run: Annotated[Path, typer.Argument(help="Directory of a run.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Directory of the data set. [default: that of the training]")
+    ] = None,
+    stage: Annotated[
+        str | None,
+        typer.Option(help="teacher, stage1-one-expert, stage1-experts or stage2. [default: the last trained]"),
+    ] = None,
+    best: Annotated[bool, typer.Option("--best", help="The epoch that validated best instead of the last.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure a trained network on the validation pictures of its data set.
+
+    Examples:
+
+        ebnet eval runs/demo
+
+        ebnet eval runs/a --data imagenette --stage stage1-experts --json
+    """
+    import json
+
+    from ebnet.train.judge import judge_run
+
+    name, evaluation = judge_run(run, stage=stage, data=data, best=best, device=device)
+    if json_:
+        typer.echo(json.dumps({"stage": name} | evaluation.to_dict()))
+        return
+    typer.echo(f"{name}: top-1 {evaluation.top1:.2%}, top-5 {evaluation.top5:.2%}, loss {evaluation.loss:.4f}")
+    for layer, shares in evaluation.usage.items():
+        typer.echo(f"  {layer}: " + "  ".join(f"{share:6.1%}" for share in shares))

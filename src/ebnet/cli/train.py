@@ -1,0 +1,75 @@
+"""`ebnet train`: run a recipe, or go on with a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    recipe: Annotated[str | None, typer.Argument(help="A shipped recipe (see --list) or a TOML file.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Directory of the data set.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of the run. [default: runs/RECIPE]")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+    ] = None,
+    take: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STAGE=PATH", help="Take a trained network instead of training that stage."),
+    ] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write RUN/tensorboard.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the shipped recipes.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the recipe with every setting, and stop.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON; progress goes to stderr.")] = False,
+) -> None:
+    """Train a network through the paper's stages; the same command again goes on with an interrupted run.
+
+    The stages: a real-valued *teacher*; *stage1-one-expert* (binary activations); *stage1-experts* (replicated);
+    *stage2* (binary weights too). RUN/final holds the finished network.
+
+    Examples:
+
+        ebnet train demo
+
+        ebnet train imagenette --data imagenette --out runs/a --set network.experts=8 --set stage.stage2.epochs=30
+
+        ebnet train demo --out runs/b --take teacher=runs/demo/stages/0-teacher
+
+        torchrun --nproc-per-node 4 --no-python ebnet train imagenet --data /data/imagenet
+
+    Ctrl-C and SIGTERM save first and then end with exit code 130 and 143.
+    """
+    import json
+
+    from rich.console import Console
+
+    from ebnet.errors import Interrupted
+    from ebnet.train.recipe import load_recipe, recipe_names
+
+    if list_:
+        recipes = {name: load_recipe(name).description for name in recipe_names()}
+        width = max(map(len, recipes))
+        typer.echo(json.dumps(recipes) if json_ else "\n".join(f"{n:{width}}  {d}" for n, d in recipes.items()))
+        return
+    if recipe is None:
+        raise typer.BadParameter("which recipe? `ebnet train --list` shows those that are shipped")
+    chosen = load_recipe(
+        recipe, [*(set_ or []), *(f"stage.{item.replace('=', '.checkpoint=', 1)}" for item in take or [])]
+    )
+    if show:
+        typer.echo(json.dumps(chosen.model_dump(mode="json")) if json_ else chosen.to_toml(), nl=json_)
+        return
+
+    from ebnet.train.pipeline import train as run
+    from ebnet.train.progress import make_reporter
+
+    reporter = make_reporter(Console(stderr=json_))
+    try:
+        result = run(chosen, out or Path("runs") / chosen.name, data=data, tensorboard=tensorboard, reporter=reporter)
+    except Interrupted as interruption:
+        reporter.say(str(interruption))
+        raise typer.Exit(128 + interruption.signal) from interruption
+    finally:
+        reporter.close()
+    if json_:
+        typer.echo(json.dumps(result.to_dict()))

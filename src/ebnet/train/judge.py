@@ -1,0 +1,48 @@
+"""Judging a finished or running run from its directory alone."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from ebnet.errors import ConfigError
+from ebnet.train.checkpoint import LAST
+from ebnet.train.distributed import pick_device
+from ebnet.train.evaluation import Evaluation, evaluate
+from ebnet.train.pictures import Pictures
+from ebnet.train.recipe import Recipe, StageName
+from ebnet.train.run_directory import RunDirectory
+from ebnet.train.stages import load_stage
+
+
+def judge_run(
+    run: str | Path,
+    stage: str | None = None,
+    data: str | Path | None = None,
+    best: bool = False,
+    device: str = "auto",
+) -> tuple[StageName, Evaluation]:
+    """The stage's name and how good its network is on the validation pictures.
+
+    Args:
+        stage: by default the last one that has a checkpoint.
+        data: where the data set lies now, if it has moved since the training.
+        best: the best epoch's network instead of the last's.
+    """
+    directory = RunDirectory(run)
+    recipe = directory.recipe()
+    name = _stage(directory, recipe, stage)
+    if data is not None:
+        recipe = recipe.changed({"data.root": str(data)})
+    network, pictures, place = load_stage(run, name, best), Pictures.open(recipe.data), pick_device(device)
+    return name, evaluate(network.to(place), pictures.validation(), pictures.normalise, place)
+
+
+def _stage(directory: RunDirectory, recipe: Recipe, wanted: str | None) -> StageName:
+    have = [name for name in recipe.stages if (directory.stage(name) / LAST).exists()]
+    if wanted is None and have:
+        return have[-1]
+    for name in have:
+        if name == wanted:
+            return name
+    near = get_close_matches(wanted or "", have, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(have) or 'no checkpoint yet'}"
+    raise ConfigError(f"{directory.path} has no stage {wanted or 'to evaluate'}; {hint}")

@@ -1,0 +1,133 @@
+"""One training step, from pictures to new weights."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from ebnet.data import Normalise
+from ebnet.errors import NonFiniteError
+from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.train.distributed import is_distributed, sync_batch_norm
+from ebnet.train.losses import attention_transfer, logit_distillation, soft_cross_entropy
+from ebnet.train.mixup import mix, mixup_weight
+from ebnet.train.recipe import Recipe, Schedule
+from ebnet.train.schedule import LearningRate
+from ebnet.train.stages import Stage
+
+
+class Trainer:
+    """The network of one stage with its optimizer, learning rate and teacher."""
+
+    def __init__(
+        self,
+        network: ExpertBinaryNetwork,
+        teacher: ExpertBinaryNetwork | None,
+        stage: Stage,
+        recipe: Recipe,
+        steps_per_epoch: int,
+        normalise: Normalise,
+        device: torch.device,
+    ) -> None:
+        self.recipe, self.stage, self.device, self.normalise = recipe, stage, device, normalise
+        self.settings: Schedule = recipe.settings(stage.name)
+        self.network = self._placed(network).train()
+        self.teacher = None if teacher is None else self._placed(teacher).eval().requires_grad_(False)
+        self.model = self._wrapped(self.network)
+        self.names = [name for name, _ in network.named_parameters()]
+        self.optimizer = torch.optim.Adam(
+            network.parameters(), self.settings.learning_rate, weight_decay=self.settings.weight_decay, fused=True
+        )
+        self.rate = LearningRate(
+            self.settings.learning_rate,
+            steps_per_epoch,
+            self.settings.warmup_epochs,
+            self.settings.milestones,
+            self.settings.decay,
+        )
+
+    def step(self, images: Tensor, labels: Tensor, step: int) -> dict[str, float]:
+        """Learn from one batch (this process's part of it); returns the terms of the loss and their sum."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate(step)
+        self.optimizer.zero_grad()
+        mixing = mixup_weight(self.settings.mixup, self.recipe.seed, self.stage.number, step)
+        totals: dict[str, float] = {}
+        for pictures, classes, synced in self._parts(images, labels):
+            with synced, self._autocast():
+                terms = self._loss(pictures, classes, mixing)
+                (terms["loss"] / self.recipe.compute.accumulation).backward()
+            for name, term in terms.items():
+                totals[name] = totals.get(name, 0.0) + term.item() / self.recipe.compute.accumulation
+        if not all(map(_finite, totals.values())):
+            raise NonFiniteError(self._not_finite(totals, step))
+        self.optimizer.step()
+        return totals
+
+    def _loss(self, images: Tensor, labels: Tensor, mixing: float) -> dict[str, Tensor]:
+        network, distillation = self.network.config, self.recipe.distillation
+        channels_last = self.recipe.compute.channels_last
+        pixels = self.normalise.tensor(images.to(self.device), channels_last)
+        pixels, targets = mix(pixels, labels.to(self.device), network.num_classes, mixing)
+        if self.teacher is None:
+            label_loss = soft_cross_entropy(self.model(pixels), targets)
+            return {"loss": label_loss, "labels": label_loss.detach()}
+        place = distillation.attention_after if distillation.attention_weight else None
+        logits, features = _forward(self.model, pixels, place)
+        with torch.no_grad():
+            teacher_logits, teacher_features = _forward(self.teacher, pixels, place)
+        terms = {"labels": soft_cross_entropy(logits, targets)}
+        loss = terms["labels"]
+        if distillation.logits_weight:
+            terms["logits"] = logit_distillation(logits, teacher_logits, distillation.temperature)
+            loss = loss + distillation.logits_weight * terms["logits"]
+        if place:
+            terms["attention"] = attention_transfer(features, teacher_features)
+            loss = loss + distillation.attention_weight * terms["attention"]
+        return {"loss": loss} | {name: term.detach() for name, term in terms.items()}
+
+    def _parts(self, images: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor, AbstractContextManager[None]]]:
+        """The accumulated parts of a batch; processes exchange gradients only after the last."""
+        count = self.recipe.compute.accumulation
+        for part, pair in enumerate(zip(images.chunk(count), labels.chunk(count), strict=True)):
+            waits = isinstance(self.model, DistributedDataParallel) and part < count - 1
+            yield *pair, self.model.no_sync() if waits else nullcontext()  # type: ignore[operator]
+
+    def _placed(self, network: ExpertBinaryNetwork) -> ExpertBinaryNetwork:
+        network = network.to(self.device)
+        return network.to(memory_format=torch.channels_last) if self.recipe.compute.channels_last else network
+
+    def _wrapped(self, network: ExpertBinaryNetwork) -> nn.Module:
+        model: nn.Module = network
+        if is_distributed():
+            synced = self.recipe.compute.sync_batch_norm
+            if synced:
+                sync_batch_norm(network)
+            ids = [self.device.index] if self.device.type == "cuda" else None
+            model = DistributedDataParallel(network, device_ids=ids, broadcast_buffers=not synced)
+        return torch.compile(model) if self.recipe.compute.compile else model  # type: ignore[return-value]
+
+    def _autocast(self) -> AbstractContextManager[None]:
+        usable = self.recipe.compute.mixed_precision and self.device.type == "cuda" and torch.cuda.is_bf16_supported()
+        return torch.autocast("cuda", torch.bfloat16) if usable else nullcontext()
+
+    def _not_finite(self, totals: dict[str, float], step: int) -> str:
+        terms = ", ".join(f"{name} = {value:g}" for name, value in totals.items())
+        return (
+            f"the loss is no longer a number in step {step} of {self.stage.name} ({terms}) at a learning rate of "
+            f"{self.rate(step):g}. The weights of this step were not used and the checkpoint before it is untouched: "
+            f"lower stage.{self.stage.name}.learning_rate or lengthen its warmup_epochs, in a new run"
+        )
+
+
+def _forward(model: nn.Module, pixels: Tensor, place: str | None) -> tuple[Tensor, list[Tensor]]:
+    if place is None:
+        return model(pixels), []
+    logits, features = model(pixels, features=place)
+    return logits, features
+
+
+def _finite(value: float) -> bool:
+    return abs(value) < float("inf")

@@ -1,0 +1,134 @@
+"""What a person sees of a run: bars with the time left on a terminal, plain lines in a log file, or nothing."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ebnet.train.results import RunResult, StageResult
+
+
+class Reporter:
+    """Says nothing: how a run appears to a program that calls it."""
+
+    def say(self, message: str) -> None:
+        """A remark or a warning."""
+
+    def stage_started(self, name: str, start_step: int, steps: int) -> None: ...
+
+    def stepped(self, step: int, record: dict[str, Any] | None) -> None:
+        """After each step; `record` is the line written to the metrics, where one was."""
+
+    def epoch_finished(self, record: dict[str, Any]) -> None: ...
+
+    def stage_finished(self, result: StageResult) -> None: ...
+
+    def finished(self, result: RunResult) -> None: ...
+
+    def close(self) -> None:
+        """The run is over, for whatever reason."""
+
+
+class PlainReporter(Reporter):
+    """One line for each thing that happens; for log files."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def say(self, message: str) -> None:
+        self.console.print(message, markup=False, highlight=False, soft_wrap=True)
+
+    def stage_started(self, name: str, start_step: int, steps: int) -> None:
+        self.say(f"{name}: {'going on at step ' + str(start_step) if start_step else 'begins'}, {steps} steps in all")
+
+    def stepped(self, step: int, record: dict[str, Any] | None) -> None:
+        if record is not None:
+            self.say(
+                f"{record['stage']} epoch {record['epoch']} step {step}: loss {record['train']['loss']:.4f}, "
+                f"lr {record['learning_rate']:.2e}, {record['images_per_second']:.0f} images/s"
+            )
+
+    def epoch_finished(self, record: dict[str, Any]) -> None:
+        self.say(epoch_line(record))
+
+    def stage_finished(self, result: StageResult) -> None:
+        origin = f"taken from {result.source}" if result.source else f"trained in {result.seconds:.0f} s"
+        self.say(f"{result.name}: done, {origin}, top-1 {result.top1:.2%}")
+
+    def finished(self, result: RunResult) -> None:
+        self.console.print(result_table(result))
+
+
+class TerminalReporter(PlainReporter):
+    """Bars for the steps of a stage, lines for its epochs."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._bar: Progress | None = None
+
+    def stage_started(self, name: str, start_step: int, steps: int) -> None:
+        self.close()
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        self._bar = Progress(*columns, console=self.console, transient=True)
+        self._task = self._bar.add_task(name, total=steps, completed=start_step, note="")
+        self._bar.start()
+
+    def stepped(self, step: int, record: dict[str, Any] | None) -> None:
+        if self._bar is None:
+            return
+        self._bar.update(self._task, completed=step)
+        if record is not None:
+            note = f"loss {record['train']['loss']:.3f}, {record['images_per_second']:.0f} images/s"
+            self._bar.update(self._task, note=note)
+
+    def stage_finished(self, result: StageResult) -> None:
+        self.close()
+        super().stage_finished(result)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def epoch_line(record: dict[str, Any]) -> str:
+    train, val = record["train"], record.get("val")
+    terms = ", ".join(f"{name} {value:.4f}" for name, value in train.items() if name != "loss")
+    judged = f"; top-1 {val['top1']:.2%}, top-5 {val['top5']:.2%}, loss {val['loss']:.4f}" if val else ""
+    return (
+        f"{record['stage']} epoch {record['epoch']}: loss {train['loss']:.4f} ({terms}), "
+        f"lr {record['learning_rate']:.2e}, {record['images_per_second']:.0f} images/s{judged}"
+    )
+
+
+def result_table(result: RunResult) -> Table:
+    """The accuracy of every stage."""
+    table = Table(title=f"{result.out}")
+    for column in ("stage", "top-1 %", "top-5 %", "loss", "best top-1 %", "epochs", "images/s", "seconds"):
+        table.add_column(column, justify="left" if column == "stage" else "right")
+    for stage in result.stages.values():
+        given = stage.source is not None
+        table.add_row(
+            stage.name,
+            f"{100 * stage.top1:.2f}",
+            f"{100 * stage.top5:.2f}",
+            f"{stage.loss:.4f}",
+            f"{100 * stage.best_top1:.2f}",
+            "given" if given else str(stage.epochs),
+            "" if given else f"{stage.images_per_second:.0f}",
+            "" if given else f"{stage.seconds:.1f}",
+        )
+    return table
+
+
+def make_reporter(console: Console) -> PlainReporter:
+    """Bars where someone is watching."""
+    return TerminalReporter(console) if console.is_terminal else PlainReporter(console)
