@@ -13,27 +13,35 @@ if TYPE_CHECKING:
     from ebnet.models.pretrained import load_pretrained as load_pretrained
     from ebnet.models.registry import create_model as create_model
     from ebnet.models.registry import list_models as list_models
+    from ebnet.pack.file import pack as pack
+    from ebnet.runtime.engine import Engine as Engine
+    from ebnet.runtime.engine import load as load
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Arch": "ebnet.arch",
+    "Engine": "ebnet.runtime.engine",
     "ExpertBinaryNetwork": "ebnet.models.network",
     "create_model": "ebnet.models.registry",
     "import_official": "ebnet.models.official",
     "list_models": "ebnet.models.registry",
+    "load": "ebnet.runtime.engine",
     "load_pretrained": "ebnet.models.pretrained",
 }
-_PACKAGES = ("cost", "data", "models", "nn", "train")
+_PACKAGES = ("cost", "data", "models", "nn", "pack", "train")
 
 __all__ = [
     "Arch",
+    "Engine",
     "ExpertBinaryNetwork",
     "__version__",
     "create_model",
     "import_official",
     "list_models",
+    "load",
     "load_pretrained",
+    "pack",
 ]
 
 

@@ -9,7 +9,7 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import data, eval, import_official, memory, summary, train
+from ebnet.cli import bench, data, eval, export_onnx, import_official, inspect, memory, pack, predict, summary, train, verify
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -25,6 +25,12 @@ app.command("import-official")(import_official.import_official)
 app.add_typer(data.data, name="data")
 app.command("train")(train.train)
 app.command("eval")(eval.eval)
+app.command("pack")(pack.pack)
+app.command("inspect")(inspect.inspect)
+app.command("predict")(predict.predict)
+app.command("verify")(verify.verify)
+app.command("bench")(bench.bench)
+app.command("export-onnx")(export_onnx.export_onnx)
 
 
 def main() -> None:

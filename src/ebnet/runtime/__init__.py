@@ -1,0 +1,1 @@
+"""The engine's Python face: packed files run here without torch."""

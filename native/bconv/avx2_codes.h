@@ -1,0 +1,85 @@
+// Expansion of bits for the AVX2 kernel's lookups: activations to table offsets, weights to one nibble a byte.
+#pragma once
+#include <immintrin.h>
+
+#include "bconv/avx2_layout.h"
+
+namespace ebnet::avx2 {
+namespace {
+
+inline constexpr int kPad = 16;          // the nibble value of the zero padding
+inline constexpr int kRows = kPad + 1;   // values of a nibble
+inline constexpr int kRowBytes = 16;     // one table row: a byte for each value of the weight nibble
+
+// Code of a pair of pixels with activation nibbles a, b: the byte offset of their table row, (17 a + b) * 16.
+
+// 16 nibbles of a word as bytes, in channel order.
+inline __m128i spread_nibbles(const std::uint64_t* word) {
+  const __m128i mask = _mm_set1_epi8(0x0f);
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(word));
+  return _mm_unpacklo_epi8(_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
+}
+
+inline __m256i first_of_pair(__m256i nibbles) { return _mm256_mullo_epi16(nibbles, _mm256_set1_epi16(kRows * kRowBytes)); }
+
+inline __m256i second_of_pair(__m256i nibbles) { return _mm256_slli_epi16(nibbles, 4); }
+
+// The input row a line of codes is made of: pixel x is at words + x * pixel_words; x outside [0, width) is padding.
+struct InputLine {
+  const std::uint64_t* words;
+  std::size_t pixel_words;
+  int width;  // 0 where the whole row is padding
+};
+
+inline __m256i nibbles_at(const InputLine& line, int x, int word) {
+  if (x < 0 || x >= line.width) return _mm256_set1_epi16(kPad);
+  return _mm256_cvtepu8_epi16(spread_nibbles(line.words + static_cast<std::size_t>(x) * line.pixel_words + word));
+}
+
+// Codes of one line: [positions][nibbles]. Position q pairs the input pixels x = q * position_step - pad and x + stride.
+// Stores are 16 codes wide and run into the next position, which is written later; the last one into kCodeSlack.
+inline void expand_line(const InputLine& line, const Layout& layout, int positions, int pad, int stride,
+                        std::uint16_t* codes) {
+  const int words = (layout.nibbles + 15) / 16;
+  const std::size_t pitch = static_cast<std::size_t>(layout.nibbles);
+  if (layout.position_step == stride && (words == 1 || layout.nibbles % 16 == 0)) {
+    // Neighbouring positions share a pixel: the second of one is the first of the next.
+    for (int word = 0; word < words; ++word) {
+      std::uint16_t* out = codes + word * 16;
+      __m256i first = nibbles_at(line, -pad, word);
+      for (int q = 0; q < positions; ++q, out += pitch) {
+        const __m256i second = nibbles_at(line, (q + 1) * stride - pad, word);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                            _mm256_add_epi16(first_of_pair(first), second_of_pair(second)));
+        first = second;
+      }
+    }
+    return;
+  }
+  for (int q = 0; q < positions; ++q, codes += pitch) {
+    const int x = q * layout.position_step - pad;
+    for (int word = 0; word < words; ++word) {
+      const __m256i first = first_of_pair(nibbles_at(line, x, word));
+      const __m256i second = second_of_pair(nibbles_at(line, x + stride, word));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + word * 16), _mm256_add_epi16(first, second));
+    }
+  }
+}
+
+// Weights of `blocks` blocks as [nibble][block][32 lanes].
+inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int blocks, std::uint8_t* weights) {
+  const __m256i mask = _mm256_set1_epi8(0x0f);
+  for (int b = 0; b < blocks; ++b) {
+    const std::uint8_t* in = packed + static_cast<std::size_t>(b) * layout.packed_block_bytes;
+    std::uint8_t* out = weights + b * kLanes;
+    for (int n = 0; n < layout.total_nibbles; n += 2, in += kLanes, out += 2 * blocks * kLanes) {
+      const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(out), _mm256_and_si256(bytes, mask));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(out + blocks * kLanes),
+                         _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ebnet::avx2

@@ -1,0 +1,98 @@
+// Compiled for any CPU: only avx2.cpp itself holds AVX2 instructions.
+#include "bconv/avx2_layout.h"
+
+#include <algorithm>
+
+#include "bconv/kernels.h"
+#include "bits/canonical.h"
+
+namespace ebnet {
+namespace avx2 {
+namespace {
+
+std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Layout::Layout(const ConvShape& s) {
+  flat = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
+  nibbles = (s.in_per_group() + 3) / 4;
+  total_nibbles = s.taps() * nibbles;
+  row_runs = s.dilation_w == 1 ? 1 : s.kernel_w;
+  run_nibbles = s.kernel_w / row_runs * nibbles;
+  const int segments = (run_nibbles + kSegment - 1) / kSegment;
+  segment_nibbles = (run_nibbles + 6 * segments - 1) / (6 * segments) * 6;
+  blocks = (s.out_per_group() + kLanes - 1) / kLanes;
+  const std::size_t position_bytes = static_cast<std::size_t>(nibbles) * sizeof(std::uint16_t);
+  if (flat) {
+    const int budget = static_cast<int>(kCodeBudget / position_bytes) * 2;  // a position codes two pixels
+    line_pixels = std::min(s.out_h() * s.out_w(), std::max(budget / kTilePixels, 1) * kTilePixels);
+  } else {
+    line_pixels = s.out_w();
+  }
+  const int pairs = (line_pixels + 1) / 2;
+  if (s.kernel_w == 1) {  // only the first pixels of pairs start a tap
+    position_step = 2 * s.stride_w;
+    pair_step = 1;
+    positions = pairs;
+  } else {
+    position_step = 1;
+    pair_step = 2 * s.stride_w;
+    positions = (pairs - 1) * pair_step + (s.kernel_w - 1) * s.dilation_w + 1;
+  }
+  line_rows = 1;
+  code_rows = (s.kernel_h - 1) * s.dilation_h + 1;
+  if (!flat) {
+    const std::size_t row_bytes = static_cast<std::size_t>(positions) * position_bytes;
+    const int budget_rows = static_cast<int>(kCodeBudget / row_bytes);
+    line_rows = std::clamp((budget_rows - code_rows) / s.stride_h + 1, std::min(4, s.out_h()), s.out_h());
+    code_rows += (line_rows - 1) * s.stride_h;
+  }
+  packed_block_bytes = static_cast<std::size_t>((total_nibbles + 1) / 2) * kLanes;
+  codes_bytes = round_up((static_cast<std::size_t>(code_rows) * static_cast<std::size_t>(positions) *
+                              static_cast<std::size_t>(nibbles) +
+                          kCodeSlack) *
+                             sizeof(std::uint16_t),
+                         kAlignment);
+  weights_bytes = static_cast<std::size_t>(total_nibbles + 1) * kLanes * kMaxBlocks;
+}
+
+// Dot products are kept in 16 bits.
+bool supports(const ConvShape& shape) {
+  return static_cast<std::int64_t>(shape.taps()) * ((shape.in_per_group() + 3) / 4) * 4 <= 32767;
+}
+
+// [group][block of 32 output channels][nibble pair][32 lanes]: byte = nibble 2i | nibble 2i + 1 << 4, nibbles counted
+// over [ky][kx][in / 4]. Lanes past the group's last channel and bits past the last input channel are 0.
+PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
+  const Layout layout(shape);
+  PackedWeights packed;
+  packed.data = AlignedBytes(static_cast<std::size_t>(shape.groups * layout.blocks) * layout.packed_block_bytes);
+  for (int o = 0; o < shape.out_channels; ++o) {
+    const int group = o / shape.out_per_group();
+    const int inside = o % shape.out_per_group();
+    std::uint8_t* block = packed.data.data() +
+                          static_cast<std::size_t>(group * layout.blocks + inside / kLanes) * layout.packed_block_bytes;
+    for (int tap = 0; tap < shape.taps(); ++tap) {
+      for (int c = 0; c < shape.in_per_group(); ++c) {
+        const int nibble = tap * layout.nibbles + c / 4;
+        const unsigned bit = canonical_bit(canonical, shape, o, tap, c) << (c % 4 + 4 * (nibble % 2));
+        block[static_cast<std::size_t>(nibble / 2) * kLanes + static_cast<std::size_t>(inside % kLanes)] |=
+            static_cast<std::uint8_t>(bit);
+      }
+    }
+  }
+  return packed;
+}
+
+std::size_t scratch_bytes(const ConvShape& shape) {
+  const Layout layout(shape);
+  return layout.codes_bytes + layout.weights_bytes;
+}
+
+}  // namespace avx2
+
+const Kernel kAvx2Kernel = {"avx2-pair-lut",      Isa::avx2, avx2::supports, avx2::prepare,
+                            avx2::scratch_bytes, avx2::run};
+
+}  // namespace ebnet

@@ -1,0 +1,45 @@
+// Layouts of the AVX2 kernel (avx2.cpp has the idea): how weights and activation codes lie in memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "bconv/bconv.h"
+
+namespace ebnet::avx2 {
+
+inline constexpr int kLanes = 32;         // output channels in one vector of bytes
+inline constexpr int kTilePixels = 16;    // pixels whose dot products wait in L1 for the epilogue
+inline constexpr int kMaxBlocks = 2;      // blocks of kLanes output channels computed together
+inline constexpr int kSegment = 60;       // nibbles byte sums can hold: the longest multiple of 6 with 4 * n < 256
+inline constexpr int kCodeSlack = 32;     // codes past the end that whole-vector stores may touch
+inline constexpr std::size_t kCodeBudget = 16 * 1024;  // bytes of codes in one strip: half of a 32 KiB L1
+
+// Everything that follows from the shape. A 1x1 convolution with stride 1 and no padding does not see rows: its rows
+// are run as one long line, so odd widths waste nothing.
+struct Layout {
+  explicit Layout(const ConvShape& shape);
+
+  bool flat;            // rows are joined into one line
+  int nibbles;          // of one group at one tap: ceil(in per group / 4)
+  int total_nibbles;    // over all taps
+  int row_runs;         // a kernel row as runs of contiguous codes: one, or one for each tap where it is dilated
+  int run_nibbles;
+  int segment_nibbles;  // a run in equal segments that byte sums can hold
+  int blocks;           // of kLanes output channels in one group
+  int line_pixels;      // output pixels of one line: out_w, or the longest line of a flat convolution
+  int positions;        // code positions of one line
+  int position_step;    // input pixels between code positions
+  int pair_step;        // code positions between one pair of output pixels and the next
+  int line_rows;        // output rows of one strip (1 where flat)
+  int code_rows;        // input rows whose codes are kept for a strip
+  std::size_t packed_block_bytes;  // weights of one block: two nibbles a byte
+  std::size_t codes_bytes;
+  std::size_t weights_bytes;  // kMaxBlocks blocks with one nibble a byte
+};
+
+bool supports(const ConvShape& shape);
+PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape);
+std::size_t scratch_bytes(const ConvShape& shape);
+void run(const ConvTask& task);
+
+}  // namespace ebnet::avx2

@@ -1,0 +1,85 @@
+// Binary convolution: the interface between the kernels (one file per instruction set) and the engine.
+//
+// A kernel computes, for one sample and a range of output rows, the exact integer dot products
+//   dot[y, x, o] = sum over taps (ky, kx) inside the image and channels c of o's group:  sign(a) * sign(w)
+// (a tap that falls into the zero padding contributes 0), and hands each tile of them, while it is in L1, to the
+// fused epilogue:
+//   r = prelu(float(dot) * scale[o]) + skip;  stream[y, x, o] = r;  bits[y, x, o] = (bn_scale[o] * r + bn_shift[o] >= 0);
+//   row_sums[y, o] = sum over x of r
+// Products and sums are separate roundings (no FMA contraction) and row sums run over x in ascending order, so every
+// kernel, row split and thread count gives the same floats bit for bit.
+//
+// Kernels are reentrant, allocate nothing in `run` and use no globals but constants.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bconv/aligned.h"
+#include "bconv/shape.h"
+
+namespace ebnet {
+
+enum class Isa { reference, portable, avx2, avx512 };
+
+// The weights of one expert in a kernel's own layout (still one bit per weight, except in the reference).
+struct PackedWeights {
+  AlignedBytes data;
+};
+
+// Everything that follows the dot products. Pointers are to the whole sample (row 0), channels are the conv's outputs.
+// Null pointers leave the step out: no scale means 1, no slope means no PReLU, no skip adds nothing, no stream, bits,
+// row_sums or dots writes nothing.
+struct Epilogue {
+  const float* scale = nullptr;     // [out channels] the layer's scale times the sample's data-driven scale
+  const float* slope = nullptr;     // [out channels] PReLU
+  const float* skip = nullptr;      // [pixel][skip_stride]; may be equal to `stream` (updated in place)
+  std::size_t skip_stride = 0;      // floats from pixel to pixel, >= out channels
+  float* stream = nullptr;          // [pixel][stream_stride]
+  std::size_t stream_stride = 0;
+  const float* bn_scale = nullptr;  // [out channels] the next unit's batch norm; needed where `bits` is set
+  const float* bn_shift = nullptr;
+  std::uint64_t* bits = nullptr;    // [pixel][next group][words of 64 bits], unused bits are written as 0
+  int bits_per_group = 0;           // channels per group of the conv that reads `bits`; divides out channels
+  float* row_sums = nullptr;        // [out row][out channels]; overwritten for the rows that are run
+  std::int32_t* dots = nullptr;     // [pixel][out channels] the dot products themselves, for tests and verification
+};
+
+// 64-bit words of one pixel in a bit plane of `channels` channels in groups of `per_group`.
+inline std::size_t bit_words_per_pixel(int channels, int per_group) {
+  return static_cast<std::size_t>(channels / per_group) * static_cast<std::size_t>((per_group + 63) / 64);
+}
+
+// One call of a kernel: output rows [row_begin, row_end) of one sample.
+struct ConvTask {
+  const ConvShape* shape = nullptr;
+  const PackedWeights* weights = nullptr;  // of the chosen expert, made by the same kernel's `prepare` for this shape
+  const std::uint64_t* input = nullptr;    // [in pixel][group][words], unused bits 0
+  const Epilogue* epilogue = nullptr;
+  int row_begin = 0, row_end = 0;
+  void* scratch = nullptr;                 // scratch_bytes(shape) bytes, 64-byte aligned, private to the calling thread
+};
+
+struct Kernel {
+  const char* name;  // e.g. "avx2-pair-lut"
+  Isa isa;
+  bool (*supports)(const ConvShape& shape);
+  PackedWeights (*prepare)(const std::uint8_t* canonical, const ConvShape& shape);
+  std::size_t (*scratch_bytes)(const ConvShape& shape);
+  void (*run)(const ConvTask& task);
+};
+
+// Every kernel compiled into this build, whether or not this CPU can run it.
+const std::vector<const Kernel*>& all_kernels();
+
+// The kernel for a shape: the ISA's own where it supports the shape, else the portable one (which supports all).
+const Kernel& select(const ConvShape& shape, Isa isa);
+
+bool cpu_supports(Isa isa);
+const char* isa_name(Isa isa);
+// What EBNET_ISA names, or the best this CPU can run. Throws std::invalid_argument where EBNET_ISA names nothing we
+// have or something this CPU cannot run; the message says which names work here.
+Isa requested_isa();
+
+}  // namespace ebnet

@@ -1,0 +1,69 @@
+// The fused epilogue, one value at a time: the specification of the arithmetic, and the path for odd channels of the
+// vector epilogues.
+//
+//   v = float(dot) * scale;  v = signbit(v) ? slope * v : v;  r = v + skip;  stream = r;  row_sums += r;
+//   bit = (bn_scale * r + bn_shift >= 0)
+//
+// Each operation rounds once, in this order. The files that include it are compiled with -ffp-contract=off, so no
+// kernel set fuses a multiply into an add and all of them agree bit for bit. (-0.0 >= 0 holds; NaN gives bit 0.)
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "bconv/bconv.h"
+
+namespace ebnet {
+namespace {
+
+// Where the bit of a channel lives inside one pixel of a bit plane.
+struct BitPlace {
+  std::size_t word;
+  unsigned bit;
+};
+
+inline BitPlace bit_place(int channel, int per_group) {
+  const int inside = channel % per_group;
+  const std::size_t words = static_cast<std::size_t>((per_group + 63) / 64);
+  return {static_cast<std::size_t>(channel / per_group) * words + static_cast<std::size_t>(inside / 64),
+          static_cast<unsigned>(inside % 64)};
+}
+
+// Bits are or-ed in and sums added up, so a kernel clears them for its rows before the first tile.
+inline void begin_rows(const ConvShape& shape, const Epilogue& e, int row_begin, int row_end) {
+  const std::size_t rows = static_cast<std::size_t>(row_end - row_begin);
+  const std::size_t first = static_cast<std::size_t>(row_begin);
+  if (e.bits != nullptr) {
+    const std::size_t words = bit_words_per_pixel(shape.out_channels, e.bits_per_group);
+    const std::size_t row_words = words * static_cast<std::size_t>(shape.out_w());
+    std::memset(e.bits + first * row_words, 0, rows * row_words * sizeof(std::uint64_t));
+  }
+  if (e.row_sums != nullptr) {
+    const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
+    std::memset(e.row_sums + first * channels, 0, rows * channels * sizeof(float));
+  }
+}
+
+// One output value: pixel counts from the sample's first, row is the pixel's row.
+inline void finish_one(const ConvShape& shape, const Epilogue& e, std::size_t pixel, std::size_t row, int channel,
+                       std::int32_t dot) {
+  const std::size_t c = static_cast<std::size_t>(channel);
+  const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
+  if (e.dots != nullptr) e.dots[pixel * channels + c] = dot;
+  float value = static_cast<float>(dot);
+  if (e.scale != nullptr) value = value * e.scale[c];
+  if (e.slope != nullptr && std::signbit(value)) value = e.slope[c] * value;
+  if (e.skip != nullptr) value = value + e.skip[pixel * e.skip_stride + c];
+  if (e.stream != nullptr) e.stream[pixel * e.stream_stride + c] = value;
+  if (e.row_sums != nullptr) e.row_sums[row * channels + c] += value;
+  if (e.bits != nullptr) {
+    const float normal = e.bn_scale[c] * value + e.bn_shift[c];
+    const BitPlace place = bit_place(channel, e.bits_per_group);
+    const std::size_t words = bit_words_per_pixel(shape.out_channels, e.bits_per_group);
+    e.bits[pixel * words + place.word] |= static_cast<std::uint64_t>(normal >= 0.0f) << place.bit;
+  }
+}
+
+}  // namespace
+}  // namespace ebnet

@@ -1,0 +1,15 @@
+// The kernels of this build, each defined in the file of its name. Only select.cpp, tests and benchmarks name them.
+#pragma once
+#include "bconv/bconv.h"
+
+namespace ebnet {
+
+extern const Kernel kReferenceKernel;
+extern const Kernel kPortableKernel;
+#if defined(__x86_64__) || defined(_M_X64)
+#define EBNET_X86_64 1
+extern const Kernel kAvx2Kernel;
+extern const Kernel kAvx512Kernel;
+#endif
+
+}  // namespace ebnet

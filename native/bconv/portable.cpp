@@ -1,0 +1,82 @@
+// Binary convolution for any machine: xor and popcount on 64-bit words.
+//
+// For n channels with signs as bits, a product is -1 where the bits differ and +1 where they agree, so
+//   dot = n - 2 * popcount(a xor w).
+// Bits past the last channel are 0 on both sides and never differ. Taps in the zero padding are left out of both n and
+// the popcount, which makes them contribute exactly 0.
+#include "bconv/epilogue_scalar.h"
+#include "bconv/kernels.h"
+#include "bconv/taps.h"
+#include "bits/canonical.h"
+
+namespace ebnet {
+namespace {
+
+bool supports(const ConvShape&) { return true; }
+
+// [out channel][ky][kx][words of 64 bits].
+PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
+  PackedWeights packed;
+  const std::size_t words = static_cast<std::size_t>(shape.words_per_group());
+  const std::size_t taps = static_cast<std::size_t>(shape.taps());
+  packed.data = AlignedBytes(static_cast<std::size_t>(shape.out_channels) * taps * words * sizeof(std::uint64_t));
+  std::uint64_t* out = packed.data.as<std::uint64_t>();
+  for (int o = 0; o < shape.out_channels; ++o) {
+    for (int tap = 0; tap < shape.taps(); ++tap, out += words) {
+      for (int c = 0; c < shape.in_per_group(); ++c) {
+        out[c / 64] |= static_cast<std::uint64_t>(canonical_bit(canonical, shape, o, tap, c)) << (c % 64);
+      }
+    }
+  }
+  return packed;
+}
+
+std::size_t scratch_bytes(const ConvShape&) { return 0; }
+
+// Sums bits in fields of 2, 4 and 8 bits, then all bytes by one multiplication: no instruction set is assumed.
+inline int popcount(std::uint64_t word) {
+  word = word - ((word >> 1) & 0x5555555555555555u);
+  word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);
+  word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return static_cast<int>((word * 0x0101010101010101u) >> 56);
+}
+
+void run(const ConvTask& task) {
+  const ConvShape& s = *task.shape;
+  const std::size_t words = static_cast<std::size_t>(s.words_per_group());
+  const std::size_t pixel_words = static_cast<std::size_t>(s.words_per_pixel());
+  const std::size_t in_w = static_cast<std::size_t>(s.in_w);
+  const int out_w = s.out_w();
+  begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
+  for (int y = task.row_begin; y < task.row_end; ++y) {
+    const TapRange rows = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
+    for (int o = 0; o < s.out_channels; ++o) {
+      const std::size_t group = static_cast<std::size_t>(o / s.out_per_group());
+      const std::uint64_t* filter = task.weights->data.as<std::uint64_t>() +
+                                    static_cast<std::size_t>(o) * static_cast<std::size_t>(s.taps()) * words;
+      for (int x = 0; x < out_w; ++x) {
+        const TapRange columns = inside_taps(x, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
+        int differing = 0;
+        for (int ky = rows.begin; ky < rows.end; ++ky) {
+          const std::size_t in_y = static_cast<std::size_t>(y * s.stride_h + ky * s.dilation_h - s.pad_h);
+          for (int kx = columns.begin; kx < columns.end; ++kx) {
+            const std::size_t in_x = static_cast<std::size_t>(x * s.stride_w + kx * s.dilation_w - s.pad_w);
+            const std::uint64_t* a = task.input + (in_y * in_w + in_x) * pixel_words + group * words;
+            const std::uint64_t* w = filter + static_cast<std::size_t>(ky * s.kernel_w + kx) * words;
+            for (std::size_t i = 0; i < words; ++i) differing += popcount(a[i] ^ w[i]);
+          }
+        }
+        const int taps = (rows.end - rows.begin) * (columns.end - columns.begin);
+        const std::size_t row = static_cast<std::size_t>(y);
+        finish_one(s, *task.epilogue, row * static_cast<std::size_t>(out_w) + static_cast<std::size_t>(x), row, o,
+                   taps * s.in_per_group() - 2 * differing);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const Kernel kPortableKernel = {"portable", Isa::portable, supports, prepare, scratch_bytes, run};
+
+}  // namespace ebnet

@@ -1,0 +1,71 @@
+// The few real-valued kernels: stems, shortcut projections, pooling, gates and the classifier. fp32, NHWC.
+//
+// Rows and pixels are strided, so that a branch can write its slice of a concatenation in place. Kernels are
+// reentrant and allocate nothing when they run. Vector levels use FMA and sum in another order, and therefore differ
+// from the scalar truth by rounding; for one level the result does not depend on row split or thread count.
+#pragma once
+#include <cstddef>
+
+#include "bconv/bconv.h"
+
+namespace ebnet {
+
+enum class DenseLevel { scalar, avx2, avx512 };
+
+enum class Activation { none, relu, prelu };
+
+// The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
+DenseLevel dense_level(Isa isa);
+bool cpu_supports(DenseLevel level);
+const char* dense_level_name(DenseLevel level);
+
+// A real convolution (groups = 1) with batch norm folded in.
+struct DenseConv {
+  ConvShape shape;
+  Activation activation = Activation::none;
+  AlignedBytes weights;  // [out channels / 16][ky][kx][in][16], lanes past the last channel are 0
+  AlignedBytes bias;     // [out channels rounded up to 16]
+  AlignedBytes slope;    // the same, PReLU
+};
+
+// weights: [out][in][kh][kw]; scale and shift: [out], or null for 1 and 0; slope: [out], needed for prelu.
+DenseConv make_dense_conv(const ConvShape& shape, const float* weights, const float* scale, const float* shift,
+                          Activation activation, const float* slope);
+
+// Output rows [row_begin, row_end) of one sample; strides are floats from pixel to pixel. `output` may be offset to a
+// channel slice of a wider buffer.
+void dense_conv(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
+                std::size_t output_stride, int row_begin, int row_end, DenseLevel level);
+
+struct PoolShape {
+  int channels = 1;
+  int kernel = 1, stride = 1, pad = 0;
+  int in_h = 1, in_w = 1;
+  bool ceil_mode = false;
+  // As torch: in ceil mode the last window is dropped where it would start in the right padding.
+  int out_h() const { return extent(in_h); }
+  int out_w() const { return extent(in_w); }
+
+ private:
+  int extent(int in) const {
+    int out = (in + 2 * pad - kernel + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    if (ceil_mode && (out - 1) * stride >= in + pad) --out;
+    return out;
+  }
+};
+
+// Padding takes no part in the maximum, nor in the average's divisor.
+void max_pool(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
+              std::size_t output_stride, int row_begin, int row_end, DenseLevel level);
+void average_pool(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
+                  std::size_t output_stride, int row_begin, int row_end, DenseLevel level);
+
+// output[c] = mean over pixels.
+void global_average_pool(const float* input, std::size_t input_stride, int pixels, int channels, float* output,
+                         DenseLevel level);
+
+// output[o] = activation(dot(weights[o], input) + bias[o]); weights [out][in] row-major, bias and slope may be null.
+void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
+            int in_features, int out_features, float* output, DenseLevel level);
+
+}  // namespace ebnet

@@ -1,0 +1,28 @@
+// One table of functions per level, each filled in its own file with its own compiler flags.
+#pragma once
+#include "dense/dense.h"
+
+namespace ebnet {
+
+struct DenseKernels {
+  void (*conv)(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
+               std::size_t output_stride, int row_begin, int row_end);
+  void (*max_pool)(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
+                   std::size_t output_stride, int row_begin, int row_end);
+  void (*average_pool)(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
+                       std::size_t output_stride, int row_begin, int row_end);
+  void (*global_average_pool)(const float* input, std::size_t input_stride, int pixels, int channels, float* output);
+  void (*linear)(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
+                 int in_features, int out_features, float* output);
+};
+
+inline constexpr int kDenseBlock = 16;  // output channels that share one block of convolution weights
+
+extern const DenseKernels kDenseScalar;
+#if defined(__x86_64__) || defined(_M_X64)
+#define EBNET_DENSE_X86_64 1
+extern const DenseKernels kDenseAvx2;
+extern const DenseKernels kDenseAvx512;
+#endif
+
+}  // namespace ebnet

@@ -1,0 +1,94 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+namespace ebnet {
+
+namespace {
+
+// Images under way at once: enough for a layer's weights to be reused, few enough to stay small.
+constexpr int kMostSlots = 8;
+constexpr std::size_t kSlotBytes = std::size_t{48} << 20;
+
+}  // namespace
+
+Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits) {
+  return guarded([&] {
+    if (threads < 1 || threads > kMaxThreads) {
+      fail(Error::ArgumentInvalid, "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
+    }
+    engine->reset(new Engine(read_model(source, limits), threads, limits));
+  });
+}
+
+Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine) {
+  Status status;
+  const Status opened = guarded([&] { status = load(FileSource(path), threads, engine); });
+  return opened ? status : opened;
+}
+
+void Engine::prepare(int batch, int height, int width) {
+  if (batch < 1) fail(Error::BatchEmpty, "a batch of " + std::to_string(batch) + " images; give at least one");
+  const bool fits = executor_ != nullptr && executor_->plan().height == height && executor_->plan().width == width;
+  if (fits && (executor_->slots() >= batch || executor_->slots() == kMostSlots)) return;
+  Plan plan = make_plan(model_, height, width, limits_);
+  const std::size_t affordable = std::max<std::size_t>(kSlotBytes / std::max<std::size_t>(plan.arena_bytes, 1), 1);
+  const int slots = std::min({batch, kMostSlots, static_cast<int>(std::min<std::size_t>(affordable, kMostSlots))});
+  if (fits && executor_->slots() >= slots) return;
+  executor_.reset();
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (model_.program.ops[i].kind == OpKind::Conv) model_.weights[i].conv.shape = plan.ops[i].conv;
+  }
+  executor_ = std::make_unique<Executor>(model_, std::move(plan), slots, pool_);
+}
+
+Status Engine::plan(int batch, int height, int width) {
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    prepare(batch, height, width);
+  });
+}
+
+void Engine::run_recorded(const Images& images, float* logits, const Record& record) {
+  if ((images.reals == nullptr) == (images.bytes == nullptr) || logits == nullptr) {
+    fail(Error::ArgumentInvalid, "give images, as reals or as bytes, and room for the logits");
+  }
+  prepare(images.batch, images.height, images.width);
+  executor_->run(images, logits, record);
+}
+
+Status Engine::run(const Images& images, float* logits, std::int64_t* experts) {
+  return trace(images, logits, experts, nullptr);
+}
+
+Status Engine::trace(const Images& images, float* logits, std::int64_t* experts,
+                     std::vector<std::vector<float>>* values) {
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Record record;
+    record.experts = experts;
+    record.values = values;
+    run_recorded(images, logits, record);
+  });
+}
+
+Status Engine::profile(const Images& images, float* logits, std::vector<OpProfile>* ops) {
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<double> seconds(model_.program.ops.size(), 0.0);
+    Record record;
+    record.seconds = seconds.data();
+    run_recorded(images, logits, record);
+    ops->clear();
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      const Op& op = model_.program.ops[i];
+      const ValuePlan& value = executor_->plan().values[i + 1];
+      const char* kind = op_kind_name(op.kind);
+      const char* kernel = op.kind == OpKind::Binary ? model_.weights[i].binary.kernel->name : "";
+      ops->push_back({op.name.empty() ? kind : op.name, kind, kernel, executor_->plan().ops[i].macs, seconds[i],
+                      {value.height, value.width, value.channels}});
+    }
+  });
+}
+
+}  // namespace ebnet

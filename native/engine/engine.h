@@ -1,0 +1,58 @@
+// The engine: a model, its threads and the plan of the size it last ran. All public functions may be called from
+// several threads; calls on one engine take turns.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/error.h"
+#include "engine/executor.h"
+#include "engine/limits.h"
+#include "engine/model.h"
+
+namespace ebnet {
+
+inline constexpr int kMaxThreads = 256;
+
+struct OpProfile {
+  std::string name;    // of the op's tensors, or of its kind
+  const char* kind;
+  const char* kernel;  // of a binary op, else ""
+  double macs;         // of one image
+  double seconds;      // of the whole batch
+  std::vector<int> shape;  // of the result: height, width, channels
+};
+
+class Engine {
+ public:
+  static Status load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits = {});
+  static Status load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine);
+
+  const Model& model() const { return model_; }
+  int threads() const { return pool_.threads(); }
+
+  // Makes ready for a size, so that the first run pays nothing.
+  Status plan(int batch, int height, int width);
+  // logits: [batch][classes]. `experts`, where given: [binary layers][batch].
+  Status run(const Images& images, float* logits, std::int64_t* experts = nullptr);
+  // As run, and the value of every op, one after another, each [batch][pixel][channel].
+  Status trace(const Images& images, float* logits, std::int64_t* experts, std::vector<std::vector<float>>* values);
+  // As run, and each op's time.
+  Status profile(const Images& images, float* logits, std::vector<OpProfile>* ops);
+
+ private:
+  Engine(Model model, int threads, const Limits& limits)
+      : limits_(limits), model_(std::move(model)), pool_(threads) {}
+  // Both with the lock held.
+  void prepare(int batch, int height, int width);
+  void run_recorded(const Images& images, float* logits, const Record& record);
+
+  Limits limits_;
+  Model model_;
+  ThreadPool pool_;
+  std::mutex mutex_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace ebnet

@@ -1,0 +1,179 @@
+#include "engine/model.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "engine/error.h"
+#include "engine/fields.h"
+#include "engine/json.h"
+#include "engine/safetensors.h"
+
+namespace ebnet {
+
+namespace {
+
+constexpr const char* kFormat = "ebnet";
+constexpr const char* kVersion = "1";
+
+std::uint64_t u(int value) { return static_cast<std::uint64_t>(value); }
+
+Preprocessing read_preprocessing(const json::Value& text, const Limits& limits) {
+  const Fields fields(text, "preprocessing", {"size", "resize", "crop", "mean", "std", "in_channels"});
+  Preprocessing result;
+  result.size = fields.integer("size", 1, limits.side);
+  result.resize = fields.integer("resize", 1, limits.side);
+  result.crop = fields.integer("crop", 1, limits.side);
+  if (result.crop > result.resize) fail(Error::PreprocessingInvalid, "preprocessing: the crop is larger than resize");
+  const int channels = fields.integer("in_channels", 1, limits.channels);
+  for (const double value : fields.numbers("mean")) result.mean.push_back(static_cast<float>(value));
+  for (const double value : fields.numbers("std")) result.std.push_back(static_cast<float>(value));
+  if (result.mean.size() != u(channels) || result.std.size() != u(channels)) {
+    fail(Error::PreprocessingInvalid, "preprocessing: mean and std need one value for each of the " +
+                                          std::to_string(channels) + " input channels");
+  }
+  for (const float value : result.mean) {
+    if (!std::isfinite(value)) fail(Error::PreprocessingInvalid, "preprocessing: a mean is not finite");
+  }
+  for (const float value : result.std) {
+    if (!std::isnormal(value) || value < 0) fail(Error::PreprocessingInvalid, "preprocessing: a std is not positive");
+  }
+  return result;
+}
+
+std::vector<std::string> read_labels(const json::Value& text) {
+  if (text.kind != json::Kind::Array) fail(Error::FieldTypeWrong, "labels: expected a list");
+  std::vector<std::string> labels;
+  for (const json::Value& item : text.items) {
+    if (item.kind != json::Kind::String) fail(Error::FieldTypeWrong, "labels: expected a list of strings");
+    labels.push_back(item.text);
+  }
+  return labels;
+}
+
+// [2, channels]: scale, then shift.
+void split_norm(const std::vector<float>& norm, std::vector<float>& scale, std::vector<float>& shift) {
+  const auto half = norm.begin() + static_cast<std::ptrdiff_t>(norm.size() / 2);
+  scale.assign(norm.begin(), half);
+  shift.assign(half, norm.end());
+}
+
+class WeightReader {
+ public:
+  WeightReader(Safetensors& file, Isa isa) : file_(file), isa_(isa) {}
+
+  OpWeights read(const Op& op) {
+    OpWeights weights;
+    if (op.kind == OpKind::Conv) weights.conv = conv(op);
+    if (op.kind == OpKind::Binary) weights.binary = binary(op);
+    if (op.kind == OpKind::Linear) weights.linear = linear(op);
+    return weights;
+  }
+
+ private:
+  std::vector<float> slope(const Op& op) {
+    if (op.activation != Activation::prelu) return {};
+    return file_.take_reals(op.name + ".slope", {u(op.out_channels)});
+  }
+
+  DenseConv conv(const Op& op) {
+    const auto side = u(op.kernel);
+    const auto weight = file_.take_reals(op.name + ".weight", {u(op.out_channels), u(op.in_channels), side, side});
+    std::vector<float> scale, shift;
+    split_norm(file_.take_reals(op.name + ".norm", {2, u(op.out_channels)}), scale, shift);
+    const auto slopes = slope(op);
+    return make_dense_conv(op.smallest_conv_shape(), weight.data(), scale.data(), shift.data(), op.activation,
+                           slopes.empty() ? nullptr : slopes.data());
+  }
+
+  LinearWeights linear(const Op& op) {
+    LinearWeights weights;
+    weights.weight = file_.take_reals(op.name + ".weight", {u(op.out_channels), u(op.in_channels)});
+    weights.bias = file_.take_reals(op.name + ".bias", {u(op.out_channels)});
+    weights.slope = slope(op);
+    return weights;
+  }
+
+  BinaryWeights binary(const Op& op) {
+    BinaryWeights weights;
+    const ConvShape shape = op.smallest_conv_shape();
+    weights.kernel = &select(shape, isa_);
+    split_norm(file_.take_reals(op.name + ".norm", {2, u(op.in_channels)}), weights.norm_scale, weights.norm_shift);
+    weights.scale = file_.take_reals(op.name + ".scale", {u(op.out_channels)});
+    if (op.activation == Activation::relu) {
+      weights.slope.assign(u(op.out_channels), 0.0f);
+    } else {
+      weights.slope = slope(op);
+    }
+    if (op.experts > 1) {
+      weights.gate_weight = file_.take_reals(op.name + ".gate.weight", {u(op.experts), u(op.in_channels)});
+      weights.gate_bias = file_.take_reals(op.name + ".gate.bias", {u(op.experts)});
+    }
+    if (op.squeeze > 0) {
+      weights.squeeze = file_.take_reals(op.name + ".squeeze", {u(op.squeeze), u(op.in_channels)});
+      weights.excite = file_.take_reals(op.name + ".excite", {u(op.out_channels), u(op.squeeze)});
+    }
+    const std::size_t row = shape.canonical_bytes_per_channel();
+    const auto bits = file_.take_bytes(op.name + ".bits", {u(op.experts), u(op.out_channels), row});
+    check_padding(op, shape, bits);
+    for (int expert = 0; expert < op.experts; ++expert) {
+      const std::uint8_t* canonical = bits.data() + static_cast<std::size_t>(expert) * shape.canonical_bytes();
+      weights.experts.push_back(weights.kernel->prepare(canonical, shape));
+    }
+    return weights;
+  }
+
+  // The last byte of a channel may have bits past its weights; kernels rely on them being 0.
+  static void check_padding(const Op& op, const ConvShape& shape, const std::vector<std::uint8_t>& bits) {
+    const int tail = shape.taps() * shape.in_per_group() % 8;
+    if (tail == 0) return;
+    const std::size_t row = shape.canonical_bytes_per_channel();
+    for (std::size_t last = row - 1; last < bits.size(); last += row) {
+      if (bits[last] >> tail != 0) {
+        fail(Error::TensorPaddingNotZero, "tensor " + quoted(op.name + ".bits") + ": bits past the last weight are set");
+      }
+    }
+  }
+
+  Safetensors& file_;
+  Isa isa_;
+};
+
+}  // namespace
+
+Model read_model(const Source& source, const Limits& limits) {
+  Safetensors file(source, limits);
+  if (file.metadata("format") != kFormat) {
+    fail(Error::FormatNameWrong, "format " + quoted(file.metadata("format")) + " is not '" + kFormat + "'");
+  }
+  if (file.metadata("version") != kVersion) {
+    fail(Error::FormatVersionUnsupported, "version " + quoted(file.metadata("version")) + " of the format; this program reads " + kVersion);
+  }
+  Model model;
+  model.file_bytes = source.size();
+  try {
+    model.isa = requested_isa();
+  } catch (const std::invalid_argument& error) {
+    fail(Error::IsaUnavailable, error.what());
+  }
+  model.dense_level = dense_level(model.isa);
+  model.program_text = file.metadata("program");
+  model.preprocessing_text = file.metadata("preprocessing");
+  model.network_text = file.metadata("network");
+  model.preprocessing = read_preprocessing(json::parse(model.preprocessing_text, "preprocessing"), limits);
+  model.labels = read_labels(json::parse(file.metadata("labels"), "labels"));
+  if (json::parse(model.network_text, "network").kind != json::Kind::Object) {
+    fail(Error::FieldTypeWrong, "network: expected a table");
+  }
+  const auto in_channels = static_cast<int>(model.preprocessing.mean.size());
+  model.program = read_program(json::parse(model.program_text, "program"), in_channels, limits);
+  if (!model.labels.empty() && model.labels.size() != u(model.program.classes())) {
+    fail(Error::LabelsMismatch, std::to_string(model.labels.size()) + " labels for " +
+                                    std::to_string(model.program.classes()) + " classes");
+  }
+  WeightReader reader(file, model.isa);
+  for (const Op& op : model.program.ops) model.weights.push_back(reader.read(op));
+  file.check_all_taken();
+  return model;
+}
+
+}  // namespace ebnet

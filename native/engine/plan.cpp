@@ -1,0 +1,255 @@
+#include "engine/plan.h"
+
+#include <algorithm>
+
+#include "engine/arena.h"
+#include "engine/error.h"
+
+namespace ebnet {
+
+namespace {
+
+std::size_t z(int value) { return static_cast<std::size_t>(value); }
+
+std::string size_text(const ValuePlan& value) {
+  return std::to_string(value.height) + "x" + std::to_string(value.width);
+}
+
+class Planner {
+ public:
+  Planner(const Model& model, int height, int width, const Limits& limits)
+      : program_(model.program), model_(model), limits_(limits) {
+    plan_.height = height;
+    plan_.width = width;
+    if (height < 1 || width < 1 || height > limits.side || width > limits.side) {
+      fail(Error::InputSizeInvalid, "an image of " + std::to_string(height) + "x" + std::to_string(width) +
+                                        "; sides are 1 to " + std::to_string(limits.side));
+    }
+  }
+
+  Plan make() {
+    plan_.ops.resize(program_.ops.size());
+    plan_.values.resize(program_.values.size());
+    plan_.values[0] = {plan_.height, plan_.width, program_.in_channels, 0, 0};
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) size_op(i);
+    find_lifetimes();
+    share_concatenations();
+    share_residual_stream();
+    pair_epilogues();
+    place();
+    return std::move(plan_);
+  }
+
+ private:
+  // Spatial sizes, shapes and work of one op.
+  void size_op(std::size_t index) {
+    const Op& op = program_.ops[index];
+    OpPlan& planned = plan_.ops[index];
+    const ValuePlan& input = plan_.values[z(op.inputs[0])];
+    ValuePlan& output = plan_.values[index + 1];
+    output.channels = op.out_channels;
+    const std::string where = "op " + std::to_string(index) + " (" + op_kind_name(op.kind) + ")";
+    switch (op.kind) {
+      case OpKind::Conv:
+      case OpKind::Binary:
+        planned.conv = op.conv_shape(input.height, input.width);
+        if (!planned.conv.valid()) {
+          fail(Error::InputSizeInvalid, where + ": a window of " + std::to_string(op.kernel) +
+                                            " does not fit into " + size_text(input) + "; use larger images");
+        }
+        output.height = planned.conv.out_h();
+        output.width = planned.conv.out_w();
+        planned.macs = static_cast<double>(output.pixels()) * op.out_channels * (op.in_channels / op.groups) *
+                       (op.kernel * op.kernel);
+        break;
+      case OpKind::MaxPool:
+      case OpKind::AvgPool:
+        planned.pool = op.pool_shape(input.height, input.width);
+        output.height = pooled(op, input.height, where);
+        output.width = pooled(op, input.width, where);
+        break;
+      case OpKind::Concat:
+        output.height = input.height;
+        output.width = input.width;
+        planned.copies.assign(op.inputs.size(), true);
+        for (const int other : op.inputs) check_same(plan_.values[z(other)], output, where);
+        break;
+      case OpKind::GlobalPool:
+        break;
+      case OpKind::Linear:
+        planned.macs = static_cast<double>(op.in_channels) * op.out_channels;
+        break;
+    }
+    if (op.skip >= 0) check_same(plan_.values[z(op.skip)], output, where);
+    work_ += planned.macs;
+    traffic_ += static_cast<double>(output.pixels()) * output.channels * sizeof(float);
+    if (work_ > static_cast<double>(limits_.image_macs) || traffic_ > static_cast<double>(limits_.image_traffic)) {
+      fail(Error::PlanTooLarge, where + ": too much work for one image of " + std::to_string(plan_.height) + "x" +
+                                    std::to_string(plan_.width));
+    }
+  }
+
+  static int pooled(const Op& op, int in, const std::string& where) {
+    const int room = in + 2 * op.pad - op.kernel + (op.ceil_mode ? op.stride - 1 : 0);
+    if (room < 0) {
+      fail(Error::InputSizeInvalid, where + ": a window of " + std::to_string(op.kernel) + " does not fit into " +
+                                        std::to_string(in) + " pixels; use larger images");
+    }
+    return op.pool_shape(in, in).out_h();
+  }
+
+  static void check_same(const ValuePlan& a, const ValuePlan& b, const std::string& where) {
+    if (a.height != b.height || a.width != b.width) {
+      fail(Error::SpatialMismatch, where + ": maps of " + size_text(a) + " and " + size_text(b) + " do not match");
+    }
+  }
+
+  // Value v is alive from first_[root] to last_[root] (op indices) of the buffer it lives in.
+  void find_lifetimes() {
+    const std::size_t count = plan_.values.size();
+    first_.resize(count);
+    last_.resize(count);
+    root_.resize(count);
+    within_.assign(count, 0);
+    for (std::size_t v = 0; v < count; ++v) {
+      root_[v] = v;
+      first_[v] = v == 0 ? 0 : static_cast<int>(v) - 1;
+      last_[v] = first_[v];
+    }
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      for (const int v : op.inputs) last_[z(v)] = static_cast<int>(i);
+      if (op.skip >= 0) last_[z(op.skip)] = static_cast<int>(i);
+    }
+    // Logits are read after the last op.
+    last_.back() = static_cast<int>(program_.ops.size()) - 1;
+  }
+
+  // A branch made by a real conv or a pool is written into its slice of the concatenation.
+  void share_concatenations() {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      if (op.kind != OpKind::Concat) continue;
+      const std::size_t whole = i + 1;
+      std::size_t channel = 0;
+      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+        const std::size_t part = z(op.inputs[k]);
+        const OpKind maker = part == 0 ? OpKind::Concat : program_.ops[part - 1].kind;
+        const bool in_place = maker == OpKind::Conv || maker == OpKind::MaxPool || maker == OpKind::AvgPool;
+        if (in_place && root_[part] == part) {
+          join(part, whole, channel * sizeof(float));
+          plan_.ops[i].copies[k] = false;
+        }
+        channel += z(plan_.values[part].channels);
+      }
+    }
+  }
+
+  // A binary unit whose skip ends with it writes over the skip.
+  void share_residual_stream() {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      if (op.kind != OpKind::Binary || op.skip <= 0) continue;
+      const std::size_t skip = z(op.skip);
+      const std::size_t root = root_[skip];
+      const bool whole = plan_.values[root].channels == plan_.values[i + 1].channels;
+      if (whole && last_[root] == static_cast<int>(i)) join(i + 1, root, 0);
+    }
+  }
+
+  void join(std::size_t value, std::size_t into, std::size_t within) {
+    root_[value] = into;
+    within_[value] = within;
+    first_[into] = std::min(first_[into], first_[value]);
+    last_[into] = std::max(last_[into], last_[value]);
+  }
+
+  // The first binary op that reads another binary op's result gets its bits and sums from that one's epilogue.
+  void pair_epilogues() {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      if (op.kind != OpKind::Binary) continue;
+      OpPlan& planned = plan_.ops[i];
+      planned.needs_sums = op.experts > 1 || op.squeeze > 0;
+      const int maker = op.inputs[0] - 1;
+      if (maker >= 0 && program_.ops[z(maker)].kind == OpKind::Binary && plan_.ops[z(maker)].emits_for < 0) {
+        plan_.ops[z(maker)].emits_for = static_cast<int>(i);
+      } else {
+        planned.binarizes_input = true;
+      }
+    }
+  }
+
+  void place() {
+    Arena arena;
+    std::vector<std::size_t> value_buffer(plan_.values.size());
+    for (std::size_t v = 0; v < plan_.values.size(); ++v) {
+      if (root_[v] != v) continue;
+      const ValuePlan& value = plan_.values[v];
+      value_buffer[v] = arena.add(value.pixels() * z(value.channels) * sizeof(float), first_[v], last_[v]);
+    }
+    struct Wish {
+      std::size_t* offset;
+      std::size_t buffer;
+    };
+    std::vector<Wish> wishes;
+    const auto want = [&](std::size_t& offset, std::size_t bytes, int first, int last) {
+      wishes.push_back({&offset, arena.add(bytes, first, last)});
+    };
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      if (op.kind != OpKind::Binary) continue;
+      OpPlan& planned = plan_.ops[i];
+      const ValuePlan& input = plan_.values[z(op.inputs[0])];
+      const int now = static_cast<int>(i);
+      const int made = planned.binarizes_input ? now : op.inputs[0] - 1;
+      planned.bits_words = input.pixels() * z(planned.conv.words_per_pixel());
+      want(planned.bits, planned.bits_words * sizeof(std::uint64_t), made, now);
+      if (planned.needs_sums) {
+        want(planned.sums, z(input.height) * z(input.channels) * sizeof(float), made, now);
+        want(planned.mean, z(input.channels) * sizeof(float), now, now);
+        want(planned.gate, z(op.experts) * sizeof(float), now, now);
+        want(planned.hidden, z(op.squeeze) * sizeof(float), now, now);
+        want(planned.scale, z(op.out_channels) * sizeof(float), now, now);
+      }
+      const std::size_t scratch = model_.weights[i].binary.kernel->scratch_bytes(planned.conv);
+      plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(scratch));
+    }
+    plan_.arena_bytes = arena.place();
+    if (plan_.arena_bytes > limits_.activation_bytes) {
+      fail(Error::PlanTooLarge, "an image of " + std::to_string(plan_.height) + "x" + std::to_string(plan_.width) +
+                                    " needs " + std::to_string(plan_.arena_bytes) + " bytes of activations, more than " +
+                                    std::to_string(limits_.activation_bytes));
+    }
+    for (const Wish& wish : wishes) *wish.offset = arena.offset(wish.buffer);
+    for (std::size_t v = 0; v < plan_.values.size(); ++v) locate(v, arena, value_buffer);
+  }
+
+  // A value's place within its root's buffer; roots may themselves lie within another.
+  void locate(std::size_t value, const Arena& arena, const std::vector<std::size_t>& value_buffer) {
+    std::size_t root = value;
+    std::size_t within = 0;
+    while (root_[root] != root) {
+      within += within_[root];
+      root = root_[root];
+    }
+    plan_.values[value].offset = arena.offset(value_buffer[root]) + within;
+    plan_.values[value].stride = z(plan_.values[root].channels);
+  }
+
+  const Program& program_;
+  const Model& model_;
+  const Limits& limits_;
+  Plan plan_;
+  std::vector<int> first_, last_;
+  std::vector<std::size_t> root_, within_;
+  double work_ = 0, traffic_ = 0;
+};
+
+}  // namespace
+
+Plan make_plan(const Model& model, int height, int width, const Limits& limits) {
+  return Planner(model, height, width, limits).make();
+}
+
+}  // namespace ebnet

@@ -1,0 +1,47 @@
+// Where every value, bit plane and sum of one image lives, for one input size: decided once, with buffers shared by
+// values that are never alive together, branches written straight into their concatenation, and the residual stream
+// updated in place.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "engine/model.h"
+
+namespace ebnet {
+
+// A value of one image. Vectors are maps of one pixel.
+struct ValuePlan {
+  int height = 1, width = 1, channels = 0;
+  std::size_t stride = 0;  // floats from pixel to pixel
+  std::size_t offset = 0;  // bytes from the start of the image's arena
+
+  std::size_t pixels() const { return static_cast<std::size_t>(height) * static_cast<std::size_t>(width); }
+};
+
+struct OpPlan {
+  ConvShape conv;  // Conv and Binary
+  PoolShape pool;  // MaxPool and AvgPool
+  double macs = 0;  // multiply-accumulates of one image
+
+  // Binary: byte offsets into the image's arena. The sums are [row][channel] of the input value.
+  std::size_t bits = 0, sums = 0, mean = 0, hidden = 0, gate = 0, scale = 0;
+  std::size_t bits_words = 0;   // 64-bit words of the whole plane
+  bool needs_sums = false;      // it has a gate or data-driven scaling
+  bool binarizes_input = false; // no epilogue made its bits: the op does it first
+  int emits_for = -1;           // the op whose bits and sums this op's epilogue makes, or -1
+
+  std::vector<bool> copies;  // Concat: whether input i has to be copied, not having been written in place
+};
+
+struct Plan {
+  int height = 0, width = 0;
+  std::vector<ValuePlan> values;
+  std::vector<OpPlan> ops;
+  std::size_t arena_bytes = 0;    // of one image
+  std::size_t scratch_bytes = 0;  // of one thread
+};
+
+// Throws InputSizeInvalid, SpatialMismatch or PlanTooLarge.
+Plan make_plan(const Model& model, int height, int width, const Limits& limits);
+
+}  // namespace ebnet

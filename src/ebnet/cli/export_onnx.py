@@ -1,0 +1,23 @@
+"""`ebnet export-onnx`: the network for other runtimes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def export_onnx(
+    source: Annotated[Path, typer.Argument(help="A run directory, or a saved network's directory.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, e.g. net.onnx.")],
+) -> None:
+    """Write a Stage II network as ONNX (dynamic batch and size), for everybody else's runtime.
+
+    Example: `ebnet export-onnx runs/demo -o net.onnx`
+    """
+    from ebnet.pack.onnx import export_onnx as write
+    from ebnet.pack.source import open_packable
+
+    write(open_packable(source).model, output)
+    console = Console()
+    console.print(f"{output}: {output.stat().st_size / 1e6:.2f} MB, input images, output logits", highlight=False)

@@ -1,0 +1,36 @@
+"""`ebnet predict`: classify image files with a packed network."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def predict(
+    file: Annotated[Path, typer.Argument(help="A packed file.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files.")],
+    top: Annotated[int, typer.Option(help="Classes to show for each image.", min=1)] = 5,
+    threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list, one entry an image.")] = False,
+) -> None:
+    """Classify images: the most probable classes of each, without torch.
+
+    Example: `ebnet predict net.ebn cat.jpg dog.jpg`
+    """
+    from ebnet.runtime.engine import load
+
+    predictions = load(file, threads).predict(images, top)
+    if as_json:
+        rows = [{"image": str(path)} | asdict(found) for path, found in zip(images, predictions, strict=True)]
+        print(json.dumps(rows))
+        return
+    for path, found in zip(images, predictions, strict=True):
+        table = Table("class", "probability", title=escape(str(path)))
+        for label, probability in zip(found.labels, found.probabilities, strict=True):
+            table.add_row(escape(label), f"{probability:.1%}")
+        Console().print(table)

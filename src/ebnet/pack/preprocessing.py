@@ -1,0 +1,36 @@
+"""How a picture becomes the network's input, as the packed file says it."""
+
+from typing import Any
+
+from ebnet.errors import ConfigError
+from ebnet.models.config import NetworkConfig
+
+FIELDS = ("size", "resize", "crop", "mean", "std", "in_channels")
+DEFAULT_SIZES = {"imagenet": 224, "conv7x7": 224, "cifar": 32}
+"""Side of the pictures each stem is made for."""
+
+
+def complete_preprocessing(given: dict[str, Any] | None, config: NetworkConfig) -> dict[str, Any]:
+    """All fields: the central crop / resize of the shorter side, scaled to size x size, then (x / 255 - mean) / std."""
+    given = dict(given or {})
+    unknown = sorted(set(given) - set(FIELDS))
+    if unknown:
+        raise ConfigError(f"unknown preprocessing {', '.join(unknown)}; known are {', '.join(FIELDS)}")
+    size = given.get("size") or DEFAULT_SIZES[config.stem]
+    crop = given.get("crop") or size
+    complete = {
+        "size": int(size),
+        "resize": int(given.get("resize") or crop),
+        "crop": int(crop),
+        "mean": [float(value) for value in given.get("mean") or [0.0] * config.in_channels],
+        "std": [float(value) for value in given.get("std") or [1.0] * config.in_channels],
+        "in_channels": int(given.get("in_channels") or config.in_channels),
+    }
+    if not 1 <= complete["crop"] <= complete["resize"] or complete["size"] < 1:
+        raise ConfigError(f"preprocessing={given!r}: size and crop are at least 1, and resize is not below crop")
+    channels = {complete["in_channels"], len(complete["mean"]), len(complete["std"]), config.in_channels}
+    if len(channels) > 1:
+        raise ConfigError(f"preprocessing={given!r} does not fit the network's {config.in_channels} input channels")
+    if min(complete["std"]) <= 0:
+        raise ConfigError(f"preprocessing std={complete['std']}: expected positive numbers")
+    return complete

@@ -1,0 +1,143 @@
+"""`ebnet.load(path)` -> an engine that maps images to logits."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebnet._native import Engine as NativeEngine
+from ebnet.errors import NonFiniteError, ShapeError
+from ebnet.runtime.preprocessing import Preprocessing
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The most probable classes of one image, best first."""
+
+    classes: list[int]
+    labels: list[str]
+    probabilities: list[float]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything a forward pass made: `values[i]` is the result of op i, [batch, height, width, channels]."""
+
+    logits: np.ndarray
+    experts: np.ndarray
+    values: list[np.ndarray]
+
+
+def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
+    """Read, verify and lay out a packed file.
+
+    Args:
+        path: a file that `ebnet.pack` wrote. A damaged or hostile file raises `FormatError`.
+        threads: threads of one call, the caller's included.
+
+    Example: `logits = ebnet.load("net.ebn")(images)`
+    """
+    return Engine(NativeEngine.load(os.fspath(path), threads), os.fspath(path))
+
+
+class Engine:
+    """A packed network. Calls run without the GIL; several threads may share one engine, their calls take turns."""
+
+    def __init__(self, native: NativeEngine, path: str) -> None:
+        self._native = native
+        self.path = path
+        self.preprocessing = Preprocessing(**json.loads(native.preprocessing))
+        self.labels: list[str] = native.labels
+
+    def __call__(self, images: Any) -> np.ndarray:
+        """Logits [batch, classes] of images: NCHW float32, normalised, or NHWC uint8, normalised here."""
+        return self._native.run(self._checked(images))[0]
+
+    def experts(self, images: Any) -> np.ndarray:
+        """The expert each binary layer chose, in forward order: int64 [layers, batch]."""
+        return self._native.run(self._checked(images))[1]
+
+    def predict(self, paths: "Sequence[str | os.PathLike[str]] | str | os.PathLike[str]", top: int = 5) -> Any:
+        """The `top` classes of image files: one `Prediction` for one path, a list for several."""
+        if isinstance(paths, str | os.PathLike):
+            return self._prediction(self.preprocessing.read(Path(paths)), top)
+        return [self._prediction(self.preprocessing.read(Path(path)), top) for path in paths]
+
+    def trace(self, images: Any) -> Trace:
+        """A forward pass with the value of every op kept, for verification."""
+        checked = self._checked(images)
+        logits, experts, flat = self._native.trace(checked)
+        shapes = [op["shape"] for op in self._native.profile(checked[:1])]
+        return Trace(logits, experts, [v.reshape(-1, *shape) for v, shape in zip(flat, shapes, strict=True)])
+
+    def profile(self, images: Any) -> list[dict[str, Any]]:
+        """Per op: name, kind, kernel, macs (one image), seconds (whole batch) and shape of the result."""
+        return self._native.profile(self._checked(images))
+
+    @property
+    def classes(self) -> int:
+        return self._native.classes
+
+    @property
+    def threads(self) -> int:
+        return self._native.threads
+
+    @property
+    def isa(self) -> str:
+        """The instruction set whose kernels run; the environment variable EBNET_ISA forces one."""
+        return self._native.isa
+
+    @property
+    def kernels(self) -> list[str]:
+        """The kernel of every binary layer, in forward order."""
+        return self._native.kernels
+
+    @property
+    def file_bytes(self) -> int:
+        return self._native.file_bytes
+
+    @property
+    def program(self) -> list[dict[str, Any]]:
+        """The file's flat list of ops."""
+        return json.loads(self._native.program)
+
+    @property
+    def network(self) -> dict[str, Any]:
+        """The settings of the network that was packed."""
+        return json.loads(self._native.network)
+
+    def __repr__(self) -> str:
+        name = self.network.get("arch", "?")
+        return f"Engine({self.path!r}, {name}, {self.classes} classes, {self.isa}, threads={self.threads})"
+
+    def _prediction(self, image: np.ndarray, top: int) -> Prediction:
+        logits = self(image[None])[0].astype(np.float64)
+        weights = np.exp(logits - logits.max())
+        weights /= weights.sum()
+        best = np.argsort(-weights, kind="stable")[: max(top, 1)]
+        labels = [self.labels[i] if self.labels else str(i) for i in best]
+        return Prediction([int(i) for i in best], labels, [float(weights[i]) for i in best])
+
+    def _checked(self, images: Any) -> np.ndarray:
+        """Images as a contiguous array of a type and shape the core takes; the core checks the numbers."""
+        if hasattr(images, "detach"):
+            images = images.detach().cpu().numpy()
+        images = np.asarray(images)
+        channels = self._native.in_channels
+        if images.dtype == np.uint8:
+            expected, axis = f"[batch, height, width, {channels}] uint8", 3
+        elif images.dtype.kind == "f":
+            expected, axis = f"[batch, {channels}, height, width] float32", 1
+        else:
+            raise ShapeError(f"images of type {images.dtype}; expected float32 (NCHW, normalised) or uint8 (NHWC)")
+        if images.ndim != 4 or images.shape[axis] != channels:
+            raise ShapeError(f"images of shape {list(images.shape)}; expected {expected}")
+        if images.dtype.kind == "f" and images.dtype != np.float32:
+            if not np.isfinite(images).all():
+                raise NonFiniteError("the images hold NaN or infinity")
+            images = images.astype(np.float32)
+        return np.ascontiguousarray(images)
