@@ -9,7 +9,23 @@ import sys
 import typer
 from rich.console import Console
 
-from ebnet.cli import bench, data, eval, export_onnx, import_official, inspect, memory, pack, predict, summary, train, verify
+from ebnet.cli import (
+    bench,
+    data,
+    demo,
+    eval,
+    export_onnx,
+    import_official,
+    inspect,
+    memory,
+    pack,
+    predict,
+    report,
+    serve,
+    summary,
+    train,
+    verify,
+)
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -31,6 +47,9 @@ app.command("predict")(predict.predict)
 app.command("verify")(verify.verify)
 app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
+app.command("demo")(demo.demo)
+app.command("report")(report.report)
+app.command("serve")(serve.serve)
 
 
 def main() -> None:
