@@ -216,9 +216,10 @@ class Planner {
       plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(scratch));
     }
     plan_.arena_bytes = arena.place();
-    if (plan_.arena_bytes > limits_.activation_bytes) {
+    if (std::max(plan_.arena_bytes, plan_.scratch_bytes) > limits_.activation_bytes) {
       fail(Error::PlanTooLarge, "an image of " + std::to_string(plan_.height) + "x" + std::to_string(plan_.width) +
-                                    " needs " + std::to_string(plan_.arena_bytes) + " bytes of activations, more than " +
+                                    " needs " + std::to_string(plan_.arena_bytes) + " bytes of activations and " +
+                                    std::to_string(plan_.scratch_bytes) + " of scratch, each at most " +
                                     std::to_string(limits_.activation_bytes));
     }
     for (const Wish& wish : wishes) *wish.offset = arena.offset(wish.buffer);

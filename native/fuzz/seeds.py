@@ -1,0 +1,20 @@
+"""Writes the seeds of the fuzzer: small packed files with every op, in both widths of reals."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "runtime"))
+from tiny_file import TinyFile
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for dtype in (np.float32, np.float16):
+        (folder / f"{dtype.__name__}.ebn").write_bytes(TinyFile(dtype).content())
+
+
+if __name__ == "__main__":
+    main()
