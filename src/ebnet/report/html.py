@@ -27,8 +27,7 @@ def figure_html(figure: Figure) -> str:
 def _(figure: Lines) -> str:
     xs = [x for line in figure.series for x in line.x]
     ys = [y for line in figure.series for y in line.values]
-    across = Scale(min(xs), max(xs), make_scale(min(xs), max(xs)).ticks) if max(xs) > min(xs) else make_scale(*xs[:1] * 2)
-    up = make_scale(min(ys), max(ys))
+    across, up = _axis(xs, round_ends=False), _axis(ys, round_ends=True)
     spans = "".join(
         f'<div class="span" style="left:{across.percent(s.start):.2f}%;'
         f'width:{across.percent(s.end) - across.percent(s.start):.2f}%"><span>{escape(s.label)}</span></div>'
@@ -79,7 +78,7 @@ def _(figure: HeatMap) -> str:
 
 @draw.register
 def _(figure: Scatter) -> str:
-    across, up = (make_scale(min(v), max(v)) for v in (figure.x, figure.y))
+    across, up = (_axis(v, round_ends=bool(figure.x_label)) for v in (figure.x, figure.y))
     first = figure.colourings[0]
     groups = zip(*(c.groups for c in figure.colourings), strict=True)
     dots = "".join(
@@ -118,6 +117,12 @@ def _(figure: Choice) -> str:
         f'<div class="option"{" hidden" if i != last else ""}>{draw(o)}</div>' for i, o in enumerate(figure.options)
     )
     return f'<label class="chooser">{escape(figure.label)} <select data-choice>{options}</select></label>{bodies}'
+
+
+def _axis(values: Sequence[float], round_ends: bool) -> Scale:
+    """From the least to the greatest value, or from round number to round number."""
+    scale = make_scale(min(values), max(values))
+    return scale if round_ends or max(values) <= min(values) else Scale(min(values), max(values), scale.ticks)
 
 
 def _axes(body: str, across: Scale, up: Scale, x_label: str, y_label: str) -> str:
