@@ -7,5 +7,8 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 from hypothesis import settings
 
+from tests.browser import browser as browser
+from tests.tiny_run import tiny_run as tiny_run
+
 settings.register_profile("ebnet", deadline=None, print_blob=True)
 settings.load_profile("ebnet")

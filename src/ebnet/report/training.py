@@ -162,4 +162,4 @@ def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
 
 def layer_title(name: str) -> str:
     """`stages.2.1.units.0.conv` in words."""
-    return re.sub(r"^stages\.(\d+)\.(\d+)\.units\.(\d+)(\.conv)?$", r"stage \1, block \2, conv \3", name)
+    return re.sub(r"^stages\.(\d+)\.(\d+)\.(?:units\.)?(\d+)(?:\.conv)?$", r"stage \1, block \2, conv \3", name)
