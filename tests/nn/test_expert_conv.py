@@ -79,23 +79,24 @@ def test_both_gradient_paths_in_chunks_of_any_size(
 ) -> None:
     monkeypatch.setattr(sample_gradients, "CHUNK", chunk)
     monkeypatch.setattr(function, "CHUNK", chunk)
-    monkeypatch.setattr(sample_gradients, "_products_are_faster", lambda *_: products)
+    path = sample_gradients.ByProducts if products else sample_gradients.ByConvolution
+    monkeypatch.setattr(function, "sample_gradients", lambda theta, geometry, _: path(theta, geometry))
     torch.manual_seed(chunk)
     layer = ExpertBinaryConv2d(4, 6, kernel, 2, 1, 1, groups, num_experts=3, precision=Precision.BINARY).double()
     assert_equals_naive(layer, torch.randn(7, 4, 9, 8).double())
 
 
 def test_the_choice_of_path_depends_on_the_map() -> None:
-    def faster(size: int, kernel: int, groups: int) -> bool:
+    def products(size: int, kernel: int, groups: int) -> bool:
         layer = ExpertBinaryConv2d(8, 8, kernel, padding=kernel // 2, groups=groups, num_experts=2)
-        dy = torch.empty(1, 8, size, size)
-        return sample_gradients._products_are_faster(dy, layer.expert_weights, layer.geometry)
+        chosen = sample_gradients.sample_gradients(layer.expert_weights, layer.geometry, size * size)
+        return isinstance(chosen, sample_gradients.ByProducts)
 
-    assert faster(56, 1, 1)
-    assert faster(7, 3, 4)
-    assert faster(14, 3, 1)
-    assert not faster(14, 3, 4)
-    assert not faster(28, 3, 1)
+    assert products(56, 1, 1)
+    assert products(7, 3, 4)
+    assert products(14, 3, 1)
+    assert not products(14, 3, 4)
+    assert not products(28, 3, 1)
 
 
 def test_gradcheck_of_the_real_valued_function() -> None:

@@ -19,7 +19,9 @@ from ebnet.train.checkpoint import (
 
 
 def _checkpoint(value: float) -> Checkpoint:
-    tensors = Checkpoint.join(model={"a": torch.full((3, 2), value), "n": torch.tensor(4)}, random={"t": torch.zeros(0)})
+    tensors = Checkpoint.join(
+        model={"a": torch.full((3, 2), value), "n": torch.tensor(4)}, random={"t": torch.zeros(0)}
+    )
     return Checkpoint(tensors, {"step": value, "list": [1, 0.1]})
 
 

@@ -32,9 +32,9 @@ def test_expert_usage_and_its_warning() -> None:
         "unused": SimpleNamespace(num_experts=2, last_experts=None),
     }
     usage = ExpertUsage()
-    usage.add(layers)  # type: ignore[arg-type]
+    usage.add(layers)
     layers["a"].last_experts = torch.tensor([1, 2, 2, 2])
-    usage.add(layers)  # type: ignore[arg-type]
+    usage.add(layers)
     shares = usage.shares()
     assert shares == {"a": [0.375, 0.125, 0.5], "b": [0.0, 1.0]}
     assert collapsed(shares, 0.95) == ["expert 1 of b takes 100.0% of the pictures"]

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+LOG_WIDTH = 120
+"""Columns of tables in a log file, where there is no terminal to ask."""
+
 
 def train(
     recipe: Annotated[str | None, typer.Argument(help="A shipped recipe (see --list) or a TOML file.")] = None,
@@ -60,10 +63,14 @@ def train(
         typer.echo(json.dumps(chosen.model_dump(mode="json")) if json_ else chosen.to_toml(), nl=json_)
         return
 
+    from ebnet.train.distributed import speaks_for_all
     from ebnet.train.pipeline import train as run
-    from ebnet.train.progress import make_reporter
+    from ebnet.train.progress import Reporter, make_reporter
 
-    reporter = make_reporter(Console(stderr=json_))
+    console = Console(stderr=json_)
+    if not console.is_terminal:
+        console.width = LOG_WIDTH
+    reporter = make_reporter(console) if speaks_for_all() else Reporter()
     try:
         result = run(chosen, out or Path("runs") / chosen.name, data=data, tensorboard=tensorboard, reporter=reporter)
     except Interrupted as interruption:
@@ -71,5 +78,5 @@ def train(
         raise typer.Exit(128 + interruption.signal) from interruption
     finally:
         reporter.close()
-    if json_:
+    if json_ and speaks_for_all():
         typer.echo(json.dumps(result.to_dict()))

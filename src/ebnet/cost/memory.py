@@ -44,7 +44,7 @@ def measure(channels: int = 512, size: int = 16, experts: int = 4, batch: int = 
 
 
 def _measure_layer(name: str, layer: nn.Module, images: torch.Tensor) -> LayerMemory:
-    # The scale multiplies in place of nothing here: `convolve` is the operation the paper profiles.
+    # The paper profiles the convolution with its gate or mixture, without the scale that follows.
     def run() -> torch.Tensor:
         if isinstance(layer, nn.Conv2d):
             return layer(images)

@@ -6,7 +6,9 @@ nor the number of ranks changes what is in it.
 """
 
 import os
+import signal
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from ebnet.errors import ConfigError, DataError, EbnetError
 
 if TYPE_CHECKING:
     import torch
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Loader:
@@ -104,7 +108,9 @@ class Loader:
             collate_fn=_as_they_are,
             worker_init_fn=_leave_signals_to_the_parent,
         )
-        for made in loader:
+        with _held_back():
+            batches = iter(loader)  # starts the workers
+        for made in batches:
             if isinstance(made, EbnetError):
                 raise made
             images, labels = made
@@ -143,9 +149,24 @@ def _as_they_are(batch: object) -> object:
     return batch
 
 
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Stop signals wait until the block is over; processes forked in it begin with them held back."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _leave_signals_to_the_parent(worker: int) -> None:
     """Ctrl-C and a SIGTERM to the process group reach only the parent, which ends its workers when it is done saving.
 
-    In a session of its own a worker is out of the terminal's reach; it still goes when its parent does.
+    In a session of its own a worker is out of their reach; it still goes when its parent does. What came between its
+    birth and this moment was held back, and is dropped by ignoring it once; from then on SIGTERM ends it as usual.
     """
     os.setsid()
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)

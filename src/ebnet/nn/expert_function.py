@@ -9,7 +9,7 @@ sign's estimator (M_e; 1 in Stage I), the gradients are
     d gate_bi  = <G_b, Theta_i>          for every expert i, chosen or not
 
 Forward and input gradient group the batch by expert: one ordinary convolution per expert, together as many operations
-as one convolution. The last two are `sample_gradients`.
+as one convolution. The last two come from `sample_gradients`.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ebnet.nn.geometry import Geometry
-from ebnet.nn.sample_gradients import CHUNK, accumulate_gradients
+from ebnet.nn.sample_gradients import CHUNK, sample_gradients
 from ebnet.nn.sign import Ste, hard_sign
 
 
@@ -65,24 +65,24 @@ class _ExpertConvolution(torch.autograd.Function):
         x, theta = ctx.saved_tensors
         need_x, need_theta, need_gate = ctx.needs_input_grad[:3]
         dx = torch.empty_like(x) if need_x else None
-        dtheta = torch.zeros_like(theta) if need_theta else None
         dgate = x.new_zeros(len(x), len(theta)) if need_gate else None
+        parts = sample_gradients(theta, ctx.geometry, dy.shape[2] * dy.shape[3]) if need_gate else None
+        totals = None if need_gate else torch.zeros_like(theta)
         for expert, samples in ctx.experts:
-            latent, used = theta[expert], _used(theta[expert], ctx.ste)
-            total = torch.zeros_like(latent)
-            # d gate_bi = <M_e wgrad_b, Theta_i> = <wgrad_b, M_e Theta_i>: the mask goes to the experts once.
-            directions = theta if ctx.ste is None else ctx.ste.backward(theta, latent.expand_as(theta))
+            used = _used(theta[expert], ctx.ste)
+            mask = _mask(theta[expert], ctx.ste)
             for rows in samples.split(_rows_per_chunk(x, dy)):
                 xe, dye = _rows(x, rows), _rows(dy, rows)
                 if dx is not None:
                     dx.index_copy_(0, rows, ctx.geometry.input_gradient(dye, xe, used))
-                if dgate is not None:
-                    scores = accumulate_gradients(dye, xe, directions, ctx.geometry, total)
-                    dgate.index_copy_(0, rows, scores)
-                elif dtheta is not None:
-                    total += ctx.geometry.weight_gradient(dye, xe, used)
-            if dtheta is not None:
-                dtheta[expert] = total if ctx.ste is None else ctx.ste.backward(total, latent)
+                if parts is not None and dgate is not None:
+                    dgate.index_copy_(0, rows, parts.add(expert, dye, xe, mask))
+                elif totals is not None and need_theta:
+                    totals[expert] += ctx.geometry.weight_gradient(dye, xe, used)
+        dtheta = None
+        if need_theta:
+            dtheta = totals if parts is None else parts.weight_gradients()
+            dtheta = dtheta if ctx.ste is None else ctx.ste.backward(dtheta, theta)
         return dx, dtheta, dgate, None, None
 
 
@@ -100,11 +100,18 @@ def _rows(x: Tensor, samples: Tensor) -> Tensor:
 
 
 def _rows_per_chunk(x: Tensor, dy: Tensor) -> int:
-    return max(1, CHUNK // max(x[0].numel(), dy[0].numel(), 1))
+    return max(1, CHUNK // max(x.shape[1:].numel(), dy.shape[1:].numel(), 1))
 
 
 def _used(latent: Tensor, ste: Ste | None) -> Tensor:
     return latent if ste is None else hard_sign(latent)
+
+
+def _mask(latent: Tensor, ste: Ste | None) -> Tensor | None:
+    """The derivative of the sign's estimator at the weights; None where it is 1 for all, as it mostly is."""
+    if ste is None or (ste is Ste.CLIP and bool(latent.abs().max() <= 1)):
+        return None
+    return ste.backward(torch.ones_like(latent), latent)
 
 
 def _format(x: Tensor) -> torch.memory_format:

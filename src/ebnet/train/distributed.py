@@ -6,6 +6,7 @@ Every function also works, and does nothing special, in a single process.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -24,6 +25,11 @@ def rank() -> int:
 
 def world_size() -> int:
     return dist.get_world_size() if is_distributed() else 1
+
+
+def speaks_for_all() -> bool:
+    """Whether this is the one process that prints; also before and after the processes are joined."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def barrier() -> None:
@@ -84,6 +90,18 @@ def part_of_batch(batch_size: int, accumulation: int) -> int:
     return batch_size // parts
 
 
+class _SumOverRanks(torch.autograd.Function):
+    """A sum over all processes that can be differentiated: the gradient is the sum of their gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        return sum_over_ranks(values.clone())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return sum_over_ranks(gradient.contiguous().clone())
+
+
 class SyncedBatchNorm2d(nn.BatchNorm2d):
     """Batch normalisation with the statistics of all processes' pictures, on any backend.
 
@@ -94,13 +112,11 @@ class SyncedBatchNorm2d(nn.BatchNorm2d):
     def forward(self, input: Tensor) -> Tensor:
         if not (self.training and is_distributed()):
             return super().forward(input)
-        from torch.distributed.nn.functional import all_reduce
-
         channels, count = input.shape[1], input.numel() // input.shape[1] * world_size()
         # Two reductions rather than one of sums and squares: E[x^2] - E[x]^2 would cancel.
-        mean = all_reduce(input.sum((0, 2, 3))) / count
+        mean = _SumOverRanks.apply(input.sum((0, 2, 3))) / count
         centred = input - mean.view(1, channels, 1, 1)
-        variance = all_reduce(centred.square().sum((0, 2, 3))) / count
+        variance = _SumOverRanks.apply(centred.square().sum((0, 2, 3))) / count
         self._track(mean.detach(), variance.detach(), count)
         factor = torch.rsqrt(variance + self.eps)
         if self.weight is not None:

@@ -97,16 +97,16 @@ class Trainer:
 
     def _placed(self, network: ExpertBinaryNetwork) -> ExpertBinaryNetwork:
         network = network.to(self.device)
-        return network.to(memory_format=torch.channels_last) if self.recipe.compute.channels_last else network
+        if self.recipe.compute.channels_last:
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return network
 
     def _wrapped(self, network: ExpertBinaryNetwork) -> nn.Module:
         model: nn.Module = network
         if is_distributed():
-            synced = self.recipe.compute.sync_batch_norm
-            if synced:
+            if self.recipe.compute.sync_batch_norm:
                 sync_batch_norm(network)
-            ids = [self.device.index] if self.device.type == "cuda" else None
-            model = DistributedDataParallel(network, device_ids=ids, broadcast_buffers=not synced)
+            model = DistributedDataParallel(network, device_ids=[self.device] if self.device.type == "cuda" else None)
         return torch.compile(model) if self.recipe.compute.compile else model  # type: ignore[return-value]
 
     def _autocast(self) -> AbstractContextManager[None]:

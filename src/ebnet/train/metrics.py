@@ -2,12 +2,13 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ebnet.train.distributed import sum_over_ranks
 from ebnet.train.files import explained
@@ -49,10 +50,10 @@ class ExpertUsage:
     def __init__(self) -> None:
         self.counts: dict[str, Tensor] = {}
 
-    def add(self, layers: dict[str, nn.Module]) -> None:
+    def add(self, layers: Mapping[str, Any]) -> None:
         """Take in the choices of the layers' last forward pass; layers of one expert have none to make."""
         for name, layer in layers.items():
-            experts, chosen = int(layer.num_experts), getattr(layer, "last_experts", None)
+            experts, chosen = layer.num_experts, getattr(layer, "last_experts", None)
             if experts > 1 and isinstance(chosen, Tensor):
                 picked = torch.bincount(chosen, minlength=experts).double()
                 self.counts[name] = self.counts[name] + picked if name in self.counts else picked

@@ -129,6 +129,6 @@ def result_table(result: RunResult) -> Table:
     return table
 
 
-def make_reporter(console: Console) -> PlainReporter:
+def make_reporter(console: Console) -> Reporter:
     """Bars where someone is watching."""
     return TerminalReporter(console) if console.is_terminal else PlainReporter(console)
