@@ -132,26 +132,39 @@ struct Sums {
     }
   }
 
-  // dots -= 2 * sums, and start again.
-  EBNET_INLINE void flush(std::int16_t (*dots)[kMaxBlocks * kLanes]) {
+  // dots = (first ? starts : dots) - 2 * sums, and sum up anew.
+  EBNET_INLINE void flush(bool first, const std::int16_t* starts, std::int16_t (*dots)[kMaxBlocks * kLanes]) {
+    const __m256i high_fields = _mm256_set1_epi8(static_cast<char>(0xf0));
     for (int p = 0; p < kPairs; ++p) {
       for (int b = 0; b < kBlocks; ++b) {
-        const __m256i sixteen_high =
-            _mm256_and_si256(_mm256_slli_epi16(high[p][b], 4), _mm256_set1_epi8(static_cast<char>(0xf0)));
-        subtract_twice(_mm256_sub_epi8(total[p][b], sixteen_high), dots[2 * p] + b * kLanes);
-        subtract_twice(high[p][b], dots[2 * p + 1] + b * kLanes);
+        const __m256i sixteen_high = _mm256_and_si256(_mm256_slli_epi16(high[p][b], 4), high_fields);
+        const __m256i low = _mm256_sub_epi8(total[p][b], sixteen_high);
+        subtract_twice(low, first, starts[2 * p], dots[2 * p] + b * kLanes);
+        subtract_twice(high[p][b], first, starts[2 * p + 1], dots[2 * p + 1] + b * kLanes);
       }
     }
     clear();
   }
 
-  static EBNET_INLINE void subtract_twice(__m256i bytes, std::int16_t* dots) {
+  static EBNET_INLINE void subtract_twice(__m256i bytes, bool first, std::int16_t start, std::int16_t* dots) {
     __m256i* out = reinterpret_cast<__m256i*>(dots);
-    const __m256i first = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(bytes));
-    const __m256i second = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(bytes, 1));
-    _mm256_store_si256(out, _mm256_sub_epi16(_mm256_load_si256(out), _mm256_slli_epi16(first, 1)));
-    _mm256_store_si256(out + 1, _mm256_sub_epi16(_mm256_load_si256(out + 1), _mm256_slli_epi16(second, 1)));
+    const __m256i lower = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(bytes)), 1);
+    const __m256i upper = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(bytes, 1)), 1);
+    if (first) {
+      _mm256_store_si256(out, _mm256_sub_epi16(_mm256_set1_epi16(start), lower));
+      _mm256_store_si256(out + 1, _mm256_sub_epi16(_mm256_set1_epi16(start), upper));
+    } else {
+      _mm256_store_si256(out, _mm256_sub_epi16(_mm256_load_si256(out), lower));
+      _mm256_store_si256(out + 1, _mm256_sub_epi16(_mm256_load_si256(out + 1), upper));
+    }
   }
+};
+
+// The dot products of one tile. A pixel's starting value is 4 for each nibble, less what bits past the last channel
+// wrongly add; differing bits are taken off it twice.
+struct Dots {
+  alignas(64) std::int16_t values[kTilePixels][kMaxBlocks * kLanes];
+  alignas(32) std::int16_t starts[kTilePixels];
 };
 
 // What a line of pixels needs from its strip.
@@ -165,25 +178,29 @@ struct Line {
   const std::uint8_t* weights;
 };
 
-// Dot products of kPairs pairs starting at pair `pair` of the line: dots += -2 * differing.
-template <int kPairs, int kBlocks>
-EBNET_INLINE void lookup_pairs(const Line& line, int pair, std::int16_t (*dots)[kMaxBlocks * kLanes]) {
-  const Layout& layout = *line.layout;
+// Dot products of kPairs pairs starting at pair `pair` of the line, into the tile from `pixel` on. kRun is the length of a run
+// where it is known to the compiler, which then needs no code for the rest of a division by 6; else 0. Not inlined: the
+// sums fill the registers.
+template <int kPairs, int kBlocks, int kRun>
+__attribute__((noinline)) void lookup_pairs(const Line& line, int pair, int pixel, Dots& dots) {
   const std::size_t pitch = line.pair_codes;
+  const int run_nibbles = kRun != 0 ? kRun : line.layout->run_nibbles;
+  const int segment_nibbles = kRun != 0 ? kRun : line.layout->segment_nibbles;
   const std::uint8_t* weights = line.weights;
+  const std::uint16_t* row_codes = line.codes + static_cast<std::size_t>(pair) * pitch;
   Sums<kPairs, kBlocks> sums;
   sums.clear();
   int held = 0;
-  for (int ky = 0; ky < line.shape->kernel_h; ++ky) {
-    for (int run = 0; run < layout.row_runs; ++run) {
-      const std::uint16_t* codes = line.codes + static_cast<std::size_t>(ky) * line.kernel_row_codes +
-                                   static_cast<std::size_t>(run) * line.run_codes +
-                                   static_cast<std::size_t>(pair) * pitch;
-      for (int n = 0; n < layout.run_nibbles; n += layout.segment_nibbles) {
-        const int left = layout.run_nibbles - n;
-        const int count = left < layout.segment_nibbles ? left : layout.segment_nibbles;
+  bool first = true;
+  for (int ky = line.shape->kernel_h; ky > 0; --ky, row_codes += line.kernel_row_codes) {
+    const std::uint16_t* codes = row_codes;
+    for (int run = line.layout->row_runs; run > 0; --run, codes += line.run_codes) {
+      for (int n = 0; n < run_nibbles; n += segment_nibbles) {
+        const int left = run_nibbles - n;
+        const int count = left < segment_nibbles ? left : segment_nibbles;
         if (held + count > kMaxNibbles) {
-          sums.flush(dots);
+          sums.flush(first, dots.starts + pixel, dots.values + pixel);
+          first = false;
           held = 0;
         }
         sums.add(codes + n, pitch, weights, count);
@@ -192,14 +209,41 @@ EBNET_INLINE void lookup_pairs(const Line& line, int pair, std::int16_t (*dots)[
       }
     }
   }
-  sums.flush(dots);
+  sums.flush(first, dots.starts + pixel, dots.values + pixel);
 }
 
-template <int kBlocks>
-void lookup_tile(const Line& line, int pair, int pairs, std::int16_t (*dots)[kMaxBlocks * kLanes]) {
-  int p = 0;
-  for (; p + 2 <= pairs; p += 2) lookup_pairs<2, kBlocks>(line, pair + p, dots + 2 * p);
-  if (p < pairs) lookup_pairs<1, kBlocks>(line, pair + p, dots + 2 * p);
+template <int kPairs, int kBlocks, int kRun>
+void lookup_run(const Line& line, int pair, int pixel, int pairs, Dots& dots) {
+  for (; pairs >= kPairs; pairs -= kPairs, pair += kPairs, pixel += 2 * kPairs) {
+    lookup_pairs<kPairs, kBlocks, kRun>(line, pair, pixel, dots);
+  }
+  if constexpr (kPairs > 1) {
+    if (pairs > 0) lookup_run<kPairs - 1, kBlocks, kRun>(line, pair, pixel, pairs, dots);
+  }
+}
+
+template <int kPairs, int kBlocks>
+void lookup_blocks(const Line& line, int pair, int pairs, Dots& dots) {
+  switch (line.layout->run_nibbles) {  // 3x3 on 16, 32 and 64 channels a group, the paper's networks
+    case 12:
+      return lookup_run<kPairs, kBlocks, 12>(line, pair, 0, pairs, dots);
+    case 24:
+      return lookup_run<kPairs, kBlocks, 24>(line, pair, 0, pairs, dots);
+    case 48:
+      return lookup_run<kPairs, kBlocks, 48>(line, pair, 0, pairs, dots);
+    default:
+      return lookup_run<kPairs, kBlocks, 0>(line, pair, 0, pairs, dots);
+  }
+}
+
+// Two blocks of output channels share rows and codes, one block takes more pairs to use each weight vector more often:
+// either way the sums are 8 registers.
+void lookup_tile(const Line& line, int blocks, int pair, int pairs, Dots& dots) {
+  if (blocks == 2) {
+    lookup_blocks<2, 2>(line, pair, pairs, dots);
+  } else {
+    lookup_blocks<4, 1>(line, pair, pairs, dots);
+  }
 }
 
 // One strip: some output rows, or in a flat convolution some pixels as the only row.
@@ -229,43 +273,40 @@ void expand_codes(const ConvTask& task, const Layout& layout, const Strip& strip
   }
 }
 
-// The starting value of pixel (y, x): 4 for each nibble, less what bits past the last channel wrongly add.
-int starting_value(const ConvShape& s, const Layout& layout, int y, int x) {
+// Starting values of `pixels` pixels from (y, x) on.
+void set_starts(const ConvShape& s, const Layout& layout, int y, int x, int pixels, Dots& dots) {
   const int all = 4 * layout.total_nibbles;
+  _mm256_store_si256(reinterpret_cast<__m256i*>(dots.starts), _mm256_set1_epi16(static_cast<short>(all)));
   const int extra = 4 * layout.nibbles - s.in_per_group();
-  if (extra == 0) return all;
+  if (extra == 0) return;
   const TapRange rows = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
-  const TapRange columns = inside_taps(x, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
-  return all - extra * (rows.end - rows.begin) * (columns.end - columns.begin);
+  for (int i = 0; i < pixels; ++i) {
+    const int column = layout.flat ? 0 : x + i;  // a flat convolution has its only tap everywhere
+    const TapRange columns = inside_taps(column, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
+    const int taps = (rows.end - rows.begin) * (columns.end - columns.begin);
+    dots.starts[i] = static_cast<std::int16_t>(all - extra * taps);
+  }
 }
 
 // Pixels [x, x + pixels) of a line through lookup and epilogue. `pixel` and `row` are those of x = 0.
 void run_tile(const ConvTask& task, const Line& line, int x, int pixels, int pixel, int row, int channel, int channels) {
   const ConvShape& s = *line.shape;
-  alignas(64) std::int16_t dots[kTilePixels][kMaxBlocks * kLanes];
-  const int out_w = s.out_w();
-  const int blocks = (channels + kLanes - 1) / kLanes;
-  for (int i = 0; i < (pixels + 1) / 2 * 2; ++i) {
-    const int start = starting_value(s, *line.layout, row, line.layout->flat ? 0 : x + i);
-    for (int lane = 0; lane < blocks * kLanes; lane += 16) {
-      _mm256_store_si256(reinterpret_cast<__m256i*>(dots[i] + lane), _mm256_set1_epi16(static_cast<short>(start)));
-    }
-  }
+  Dots dots;
+  set_starts(s, *line.layout, row, x, pixels, dots);
   prefetch_tile(*task.epilogue, static_cast<std::size_t>(pixel + x), pixels, channel, channels);
-  if (blocks == 2) {
-    lookup_tile<2>(line, x / 2, (pixels + 1) / 2, dots);
-  } else {
-    lookup_tile<1>(line, x / 2, (pixels + 1) / 2, dots);
-  }
-  int first = 0;
-  while (first < pixels) {  // row by row where a flat line crosses rows
-    const int at = pixel + x + first;
-    const int in_row = at / out_w;
-    const int count = (in_row + 1) * out_w - at < pixels - first ? (in_row + 1) * out_w - at : pixels - first;
+  lookup_tile(line, (channels + kLanes - 1) / kLanes, x / 2, (pixels + 1) / 2, dots);
+  const auto finish = [&](int first, int count, int in_row) {
     finish_tile(s, *task.epilogue,
-                {dots[first], kMaxBlocks * kLanes, static_cast<std::size_t>(at), static_cast<std::size_t>(in_row), count,
-                 channel, channels});
-    first += count;
+                {dots.values[first], kMaxBlocks * kLanes, static_cast<std::size_t>(pixel + x + first),
+                 static_cast<std::size_t>(in_row), count, channel, channels});
+  };
+  if (!line.layout->flat) return finish(0, pixels, row);
+  const int out_w = s.out_w();
+  for (int first = 0, count = 0; first < pixels; first += count) {  // a flat line crosses rows
+    const int in_row = (pixel + x + first) / out_w;
+    const int left_in_row = (in_row + 1) * out_w - (pixel + x + first);
+    count = left_in_row < pixels - first ? left_in_row : pixels - first;
+    finish(first, count, in_row);
   }
 }
 

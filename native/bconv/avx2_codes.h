@@ -36,22 +36,37 @@ inline __m256i nibbles_at(const InputLine& line, int x, int word) {
   return _mm256_cvtepu8_epi16(spread_nibbles(line.words + static_cast<std::size_t>(x) * line.pixel_words + word));
 }
 
+inline void store_codes(std::uint16_t* codes, __m256i first, __m256i second) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), _mm256_add_epi16(first_of_pair(first), second_of_pair(second)));
+}
+
+// Codes of one word of a line whose positions are neighbours: each pixel is the second of one pair and, kStride
+// positions later, the first of another, so it is spread only once.
+template <int kStride>
+inline void expand_word(const InputLine& line, int word, int positions, int pad, std::size_t pitch,
+                        std::uint16_t* codes) {
+  __m256i window[kStride];
+  for (int i = 0; i < kStride; ++i) window[i] = nibbles_at(line, i - pad, word);
+  for (int q = 0; q < positions; ++q, codes += pitch) {
+    const __m256i second = nibbles_at(line, q + kStride - pad, word);
+    store_codes(codes, window[0], second);
+    for (int i = 0; i + 1 < kStride; ++i) window[i] = window[i + 1];
+    window[kStride - 1] = second;
+  }
+}
+
 // Codes of one line: [positions][nibbles]. Position q pairs the input pixels x = q * position_step - pad and x + stride.
 // Stores are 16 codes wide and run into the next position, which is written later; the last one into kCodeSlack.
 inline void expand_line(const InputLine& line, const Layout& layout, int positions, int pad, int stride,
                         std::uint16_t* codes) {
   const int words = (layout.nibbles + 15) / 16;
   const std::size_t pitch = static_cast<std::size_t>(layout.nibbles);
-  if (layout.position_step == stride && (words == 1 || layout.nibbles % 16 == 0)) {
-    // Neighbouring positions share a pixel: the second of one is the first of the next.
+  if (layout.position_step == 1 && stride <= 2 && (words == 1 || layout.nibbles % 16 == 0)) {
     for (int word = 0; word < words; ++word) {
-      std::uint16_t* out = codes + word * 16;
-      __m256i first = nibbles_at(line, -pad, word);
-      for (int q = 0; q < positions; ++q, out += pitch) {
-        const __m256i second = nibbles_at(line, (q + 1) * stride - pad, word);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
-                            _mm256_add_epi16(first_of_pair(first), second_of_pair(second)));
-        first = second;
+      if (stride == 1) {
+        expand_word<1>(line, word, positions, pad, pitch, codes + word * 16);
+      } else {
+        expand_word<2>(line, word, positions, pad, pitch, codes + word * 16);
       }
     }
     return;
@@ -59,9 +74,7 @@ inline void expand_line(const InputLine& line, const Layout& layout, int positio
   for (int q = 0; q < positions; ++q, codes += pitch) {
     const int x = q * layout.position_step - pad;
     for (int word = 0; word < words; ++word) {
-      const __m256i first = first_of_pair(nibbles_at(line, x, word));
-      const __m256i second = second_of_pair(nibbles_at(line, x + stride, word));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + word * 16), _mm256_add_epi16(first, second));
+      store_codes(codes + word * 16, nibbles_at(line, x, word), nibbles_at(line, x + stride, word));
     }
   }
 }

@@ -36,15 +36,28 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
     bits = reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * bits_stride + place.word * sizeof(std::uint64_t) +
            place.bit / 8;
   }
-  for (int i = 0; i < tile.pixels; ++i) {
-    const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
-    const __m512i dots = _mm512_loadu_si512(tile.dots + static_cast<std::size_t>(i) * tile.dot_stride);
-    if (!kAll && e.dots != nullptr) _mm512_storeu_si512(e.dots + pixel * channels + c, dots);
+  const float* skip = kAll || e.skip != nullptr ? e.skip + tile.pixel * e.skip_stride + c : nullptr;
+  float* stream = kAll || e.stream != nullptr ? e.stream + tile.pixel * e.stream_stride + c : nullptr;
+  // Copies, since a store of bytes may change anything the compiler does not hold in a register.
+  const std::size_t dot_stride = tile.dot_stride, skip_stride = e.skip_stride, stream_stride = e.stream_stride;
+  const int pixels = tile.pixels;
+  const std::int32_t* tile_dots = tile.dots;
+  std::int32_t* const wide_dots = e.dots != nullptr ? e.dots + tile.pixel * channels + c : nullptr;
+  for (int i = 0; i < pixels; ++i) {
+    const __m512i dots = _mm512_loadu_si512(tile_dots);
+    tile_dots += dot_stride;
+    if (!kAll && wide_dots != nullptr) _mm512_storeu_si512(wide_dots + static_cast<std::size_t>(i) * channels, dots);
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dots), scale);
     const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(value));
     value = _mm512_mask_mul_ps(value, negative, slope, value);
-    if (kAll || e.skip != nullptr) value = _mm512_add_ps(value, _mm512_loadu_ps(e.skip + pixel * e.skip_stride + c));
-    if (kAll || e.stream != nullptr) _mm512_storeu_ps(e.stream + pixel * e.stream_stride + c, value);
+    if (kAll || skip != nullptr) {
+      value = _mm512_add_ps(value, _mm512_loadu_ps(skip));
+      skip += skip_stride;
+    }
+    if (kAll || stream != nullptr) {
+      _mm512_storeu_ps(stream, value);
+      stream += stream_stride;
+    }
     sum = _mm512_add_ps(sum, value);
     if (with_bits) {
       const __m512 normal = _mm512_add_ps(_mm512_mul_ps(bn_scale, value), bn_shift);

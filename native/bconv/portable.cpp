@@ -44,32 +44,31 @@ inline int popcount(std::uint64_t word) {
 void run(const ConvTask& task) {
   const ConvShape& s = *task.shape;
   const std::size_t words = static_cast<std::size_t>(s.words_per_group());
+  const std::size_t filter_words = static_cast<std::size_t>(s.taps()) * words;
   const std::size_t pixel_words = static_cast<std::size_t>(s.words_per_pixel());
-  const std::size_t in_w = static_cast<std::size_t>(s.in_w);
   const int out_w = s.out_w();
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
   for (int y = task.row_begin; y < task.row_end; ++y) {
     const TapRange rows = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
-    for (int o = 0; o < s.out_channels; ++o) {
-      const std::size_t group = static_cast<std::size_t>(o / s.out_per_group());
-      const std::uint64_t* filter = task.weights->data.as<std::uint64_t>() +
-                                    static_cast<std::size_t>(o) * static_cast<std::size_t>(s.taps()) * words;
-      for (int x = 0; x < out_w; ++x) {
-        const TapRange columns = inside_taps(x, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
+    for (int x = 0; x < out_w; ++x) {
+      const TapRange columns = inside_taps(x, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
+      const int products = (rows.end - rows.begin) * (columns.end - columns.begin) * s.in_per_group();
+      const std::size_t row = static_cast<std::size_t>(y);
+      const std::size_t pixel = row * static_cast<std::size_t>(out_w) + static_cast<std::size_t>(x);
+      const std::uint64_t* filter = task.weights->data.as<std::uint64_t>();
+      for (int o = 0; o < s.out_channels; ++o, filter += filter_words) {
+        const std::uint64_t* group = task.input + static_cast<std::size_t>(o / s.out_per_group()) * words;
         int differing = 0;
         for (int ky = rows.begin; ky < rows.end; ++ky) {
-          const std::size_t in_y = static_cast<std::size_t>(y * s.stride_h + ky * s.dilation_h - s.pad_h);
+          const int in_y = y * s.stride_h + ky * s.dilation_h - s.pad_h;
           for (int kx = columns.begin; kx < columns.end; ++kx) {
-            const std::size_t in_x = static_cast<std::size_t>(x * s.stride_w + kx * s.dilation_w - s.pad_w);
-            const std::uint64_t* a = task.input + (in_y * in_w + in_x) * pixel_words + group * words;
+            const int in_x = x * s.stride_w + kx * s.dilation_w - s.pad_w;
+            const std::uint64_t* a = group + static_cast<std::size_t>(in_y * s.in_w + in_x) * pixel_words;
             const std::uint64_t* w = filter + static_cast<std::size_t>(ky * s.kernel_w + kx) * words;
             for (std::size_t i = 0; i < words; ++i) differing += popcount(a[i] ^ w[i]);
           }
         }
-        const int taps = (rows.end - rows.begin) * (columns.end - columns.begin);
-        const std::size_t row = static_cast<std::size_t>(y);
-        finish_one(s, *task.epilogue, row * static_cast<std::size_t>(out_w) + static_cast<std::size_t>(x), row, o,
-                   taps * s.in_per_group() - 2 * differing);
+        finish_one(s, *task.epilogue, pixel, row, o, products - 2 * differing);
       }
     }
   }

@@ -101,18 +101,20 @@ void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns
   }
 }
 
-// All output blocks of `pixels` neighbours.
+// All output blocks of `pixels` neighbours, in tiles of kPixels, then of half as many, down to one.
 template <int kPixels>
 void conv_pixels(const DenseConv& conv, int pixels, TapRange rows, TapRange columns, const float* input, long origin,
                  size_t input_stride, float* output, size_t output_stride) {
-  if (pixels != kPixels) {
-    if constexpr (kPixels > 1) {
-      conv_pixels<kPixels - 1>(conv, pixels, rows, columns, input, origin, input_stride, output, output_stride);
+  for (; pixels >= kPixels; pixels -= kPixels) {
+    for (int block = 0; block * kDenseBlock < conv.shape.out_channels; ++block) {
+      conv_tile<kPixels>(conv, block, rows, columns, input, origin, input_stride, output, output_stride);
     }
-    return;
+    origin += kPixels * conv.shape.stride_w;
+    output += size(kPixels) * output_stride;
   }
-  for (int block = 0; block * kDenseBlock < conv.shape.out_channels; ++block) {
-    conv_tile<kPixels>(conv, block, rows, columns, input, origin, input_stride, output, output_stride);
+  if constexpr (kPixels > 1) {
+    if (pixels == 0) return;
+    conv_pixels<(kPixels + 1) / 2>(conv, pixels, rows, columns, input, origin, input_stride, output, output_stride);
   }
 }
 
@@ -123,12 +125,9 @@ void conv(const DenseConv& conv, const float* input, size_t input_stride, float*
   // A 1x1 convolution with stride 1 does not see rows: all its pixels are one line.
   const bool flat = s.taps() == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   if (flat) {
-    const int end = row_end * out_w;
-    for (int pixel = row_begin * out_w; pixel < end; pixel += kTilePixels) {
-      const int pixels = end - pixel < kTilePixels ? end - pixel : kTilePixels;
-      conv_pixels<kTilePixels>(conv, pixels, {0, 1}, {0, 1}, input, pixel, input_stride,
-                               output + size(pixel) * output_stride, output_stride);
-    }
+    const int pixel = row_begin * out_w;
+    conv_pixels<kTilePixels>(conv, row_end * out_w - pixel, {0, 1}, {0, 1}, input, pixel, input_stride,
+                             output + size(pixel) * output_stride, output_stride);
     return;
   }
   for (int y = row_begin; y < row_end; ++y) {
@@ -142,7 +141,6 @@ void conv(const DenseConv& conv, const float* input, size_t input_stride, float*
       if (columns.begin == 0 && columns.end == s.kernel_w) {
         const int reach = (s.in_w - 1 - in_x - (s.kernel_w - 1) * s.dilation_w) / s.stride_w + 1;
         pixels = reach < out_w - x ? reach : out_w - x;
-        pixels = pixels < kTilePixels ? pixels : kTilePixels;
       }
       const long origin = static_cast<long>(in_y) * s.in_w + in_x;
       conv_pixels<kTilePixels>(conv, pixels, rows, columns, input, origin, input_stride,

@@ -10,6 +10,10 @@ namespace {
 constexpr int kMostSlots = 8;
 constexpr std::size_t kSlotBytes = std::size_t{48} << 20;
 
+void require_images(int batch) {
+  if (batch < 1) fail(Error::BatchEmpty, "a batch of " + std::to_string(batch) + " images; give at least one");
+}
+
 }  // namespace
 
 Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits) {
@@ -28,7 +32,7 @@ Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<E
 }
 
 void Engine::prepare(int batch, int height, int width) {
-  if (batch < 1) fail(Error::BatchEmpty, "a batch of " + std::to_string(batch) + " images; give at least one");
+  require_images(batch);
   const bool fits = executor_ != nullptr && executor_->plan().height == height && executor_->plan().width == width;
   if (fits && (executor_->slots() >= batch || executor_->slots() == kMostSlots)) return;
   Plan plan = make_plan(model_, height, width, limits_);
@@ -50,6 +54,7 @@ Status Engine::plan(int batch, int height, int width) {
 }
 
 void Engine::run_recorded(const Images& images, float* logits, const Record& record) {
+  require_images(images.batch);
   if ((images.reals == nullptr) == (images.bytes == nullptr) || logits == nullptr) {
     fail(Error::ArgumentInvalid, "give images, as reals or as bytes, and room for the logits");
   }

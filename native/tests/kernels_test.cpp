@@ -27,7 +27,7 @@ struct Result {
   std::vector<std::uint64_t> bits;
   bool operator==(const Result& other) const {
     const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
-      return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+      return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
     };
     return dots == other.dots && bits == other.bits && same(stream, other.stream) && same(row_sums, other.row_sums);
   }

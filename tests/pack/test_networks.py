@@ -1,4 +1,4 @@
-"""Whole networks: the engine gives the torch model's logits and experts, over a spread of what the notation can name."""
+"""Whole networks: the engine gives the torch model's logits and experts, over a spread of what can be named."""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import ebnet
+from ebnet._native import kernels
 from ebnet.pack.verify import verify
 from tests.models.official_reference import forward, random_state
 from tests.pack.networks import random_network
@@ -29,6 +30,10 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "wide": ("1111-2-4:8:8:16", {"experts": 4, "num_classes": 10}),
 }
 SHAPES = [(1, 16, 16), (3, 19, 13), (5, 17, 32)]
+
+
+def cpu_runs(isa: str) -> bool:
+    return any(name.startswith(isa) and runs for name, runs in kernels.names())
 
 
 def pictures(batch: int, channels: int, height: int, width: int) -> np.ndarray:
@@ -67,11 +72,11 @@ def test_every_instruction_set(isa: str, tmp_path: Path, monkeypatch: pytest.Mon
     model = random_network("1111-0.5-1:2:4:4", experts=4, scaling=True)
     path = ebnet.pack(model, tmp_path / "net.ebn")
     monkeypatch.setenv("EBNET_ISA", isa)
-    try:
-        engine = ebnet.load(path)
-    except ebnet.errors.ConfigError as error:
-        assert f"EBNET_ISA={isa} cannot run here" in str(error)
-        pytest.skip(str(error))
+    if not cpu_runs(isa):
+        with pytest.raises(ebnet.errors.ConfigError, match=f"EBNET_ISA={isa} cannot run here") as refused:
+            ebnet.load(path)
+        pytest.skip(str(refused.value))
+    engine = ebnet.load(path)
     assert engine.isa == isa
     assert all(name.startswith((isa, "portable")) for name in engine.kernels)
     assert any(name.startswith(isa) for name in engine.kernels)

@@ -78,7 +78,7 @@ def test_damaged_numbers_are_an_error(tmp_path: Path) -> None:
     model = random_network("1111-0.25-1:1:1:1")
     with torch.no_grad():
         model.classifier.bias[0] = float("nan")
-    with pytest.raises(NonFiniteError, match="classifier.bias"):
+    with pytest.raises(NonFiniteError, match=r"classifier\.bias"):
         ebnet.pack(model, tmp_path / "net.ebn")
 
 
@@ -129,9 +129,7 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "net.ebn"
     path.write_bytes(b"old")
     root = Path(__file__).parents[2]
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(path)], cwd=root, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], cwd=root, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
     time.sleep(0.05)

@@ -1,0 +1,100 @@
+// The engine under the sanitizers, without Python: engine_test FILE
+// A good file runs at several sizes, batches and thread counts with equal results; every truncation and many damaged
+// copies give an error or run.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "ebnet.h"
+#include "engine/engine.h"
+
+namespace {
+
+int failures = 0;
+
+void expect(bool condition, const char* what) {
+  if (condition) return;
+  std::printf("FAILED: %s\n", what);
+  ++failures;
+}
+
+std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) {
+  const auto& program = engine.model().program;
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(batch * height * width * program.in_channels));
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 2654435761u >> 11);
+  std::vector<float> logits(static_cast<std::size_t>(batch * program.classes()));
+  ebnet::Images images;
+  images.bytes = pixels.data();
+  images.batch = batch;
+  images.height = height;
+  images.width = width;
+  const ebnet::Status status = engine.run(images, logits.data());
+  if (!status) logits.clear();
+  return logits;
+}
+
+void good_file(const std::string& content) {
+  std::unique_ptr<ebnet::Engine> one, three;
+  const ebnet::MemorySource source(content.data(), content.size());
+  expect(static_cast<bool>(ebnet::Engine::load(source, 1, &one)), "load with one thread");
+  expect(static_cast<bool>(ebnet::Engine::load(source, 3, &three)), "load with three threads");
+  if (one == nullptr || three == nullptr) return;
+  for (const int side : {8, 1, 13, 6}) {
+    for (const int batch : {1, 2, 11}) {
+      const auto expected = run(*one, batch, side, side + 2);
+      expect(!expected.empty(), "run");
+      expect(run(*three, batch, side, side + 2) == expected, "three threads give what one gives");
+    }
+  }
+}
+
+void damaged_files(const std::string& content) {
+  int accepted = 0;
+  const auto attempt = [&](const std::string& damaged) {
+    std::unique_ptr<ebnet::Engine> engine;
+    if (!ebnet::Engine::load(ebnet::MemorySource(damaged.data(), damaged.size()), 1, &engine)) return;
+    ++accepted;
+    (void)run(*engine, 2, 6, 5);
+  };
+  for (std::size_t length = 0; length < content.size(); length += 13) attempt(content.substr(0, length));
+  expect(accepted == 0, "truncated files are refused");
+  std::uint32_t state = 1;
+  for (int i = 0; i < 1500; ++i) {
+    std::string damaged = content;
+    for (int flips = 0; flips < 1 + i % 3; ++flips) {
+      state = state * 1664525u + 1013904223u;
+      damaged[(state >> 4) % damaged.size()] ^= static_cast<char>(1u << (state >> 29));
+    }
+    attempt(damaged);
+  }
+  std::printf("1500 damaged files: %d accepted\n", accepted);
+}
+
+void c_api(const std::string& content) {
+  ebnet_engine* engine = nullptr;
+  expect(ebnet_load_memory(content.data(), content.size(), 1, &engine) == EBNET_OK, "C: load");
+  expect(ebnet_run_u8(engine, nullptr, 1, 8, 8, nullptr) != EBNET_OK, "C: null pointers");
+  expect(std::string(ebnet_last_error()).find("ArgumentInvalid") == 0, "C: last error");
+  expect(ebnet_plan(engine, 1, 8, 8) == EBNET_OK, "C: plan");
+  expect(ebnet_plan(engine, 1, -8, 8) != EBNET_OK, "C: plan of a wrong size");
+  expect(std::string(ebnet_label(engine, -1)).empty(), "C: label out of range");
+  ebnet_free(engine);
+  ebnet_free(nullptr);
+  expect(ebnet_load("/nowhere.ebn", 1, &engine) != EBNET_OK && engine == nullptr, "C: missing file");
+  expect(ebnet_run_u8(nullptr, nullptr, 1, 8, 8, nullptr) != EBNET_OK, "C: null engine");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  std::ifstream file(argv[1], std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  good_file(content);
+  damaged_files(content);
+  c_api(content);
+  std::printf("%d failures\n", failures);
+  return failures == 0 ? 0 : 1;
+}

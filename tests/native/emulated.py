@@ -1,0 +1,51 @@
+"""The AVX-512 kernel's own source, compiled against SIMDe's emulation of the intrinsics, for CPUs without them."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from binary_case import Runner
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ["tests/emulated_avx512.cpp", "bconv/avx512.cpp", "bconv/avx512_layout.cpp", "bconv/aligned.cpp"]
+
+
+def build(directory: Path) -> Path:
+    """Compile the emulated kernel to a shared library."""
+    if shutil.which("g++") is None or not Path("/usr/include/simde/x86/avx512.h").exists():
+        pytest.skip("the emulated AVX-512 kernel needs g++ and Debian's libsimde-dev")
+    library = directory / "emulated_avx512.so"
+    command = ["g++", "-std=c++17", "-O1", "-mavx2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared"]
+    command += ["-DEBNET_EMULATE_AVX512", f"-I{ROOT / 'native'}", "-o", str(library)]
+    subprocess.run([*command, *(str(ROOT / "native" / source) for source in SOURCES)], check=True)
+    return library
+
+
+def runner(library: Path) -> Runner:
+    """The library behind the signature of a native kernel."""
+    function = ctypes.CDLL(str(library)).ebnet_run_emulated_avx512
+    function.restype = ctypes.c_char_p
+
+    def pointer(array: np.ndarray | None) -> ctypes.c_void_p:
+        return ctypes.c_void_p(None if array is None else array.ctypes.data)
+
+    def run(shape: list[int], weights: np.ndarray, input: np.ndarray, **options: Any) -> str:
+        arrays = ("scale", "slope", "skip", "bn_scale", "bn_shift", "stream", "bits", "row_sums", "dots")
+        numbers = np.array(shape, np.int32)
+        name = function(
+            pointer(numbers),
+            pointer(weights),
+            pointer(input),
+            *(pointer(options[array]) for array in arrays),
+            ctypes.c_int(options["bits_per_group"]),
+            ctypes.c_int(options["split"]),
+        )
+        return str(name.decode())
+
+    return run

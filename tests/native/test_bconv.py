@@ -1,0 +1,145 @@
+"""Every binary convolution kernel equals the reference to the last bit, and the reference equals numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from binary_case import Case, Runner, Shape, assert_equal, make_case, native, pack_planes, run_case, shapes
+from ebnet._native import kernels
+from emulated import build, runner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+RUNS_HERE = dict(kernels.names())
+EMULATED = "avx512-popcount (emulated)"
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+# The layers of 1262-2-4:8:8:16, cropped in height: in, out, groups, kernel, stride, height, width.
+NETWORK = [
+    (64, 128, 4, 3, 1, 4, 56),
+    (128, 128, 4, 3, 1, 4, 56),
+    (128, 128, 1, 1, 1, 3, 56),
+    (128, 256, 8, 3, 2, 5, 56),
+    (256, 256, 8, 3, 1, 3, 28),
+    (256, 512, 8, 3, 2, 3, 28),
+    (512, 512, 8, 3, 1, 3, 14),
+    (512, 512, 1, 1, 1, 2, 14),
+    (512, 1024, 16, 3, 2, 3, 14),
+    (1024, 1024, 16, 3, 1, 2, 7),
+    (1024, 1024, 1, 1, 1, 2, 7),
+]
+
+
+@pytest.fixture(scope="session")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    return runner(build(tmp_path_factory.mktemp("emulated")))
+
+
+@pytest.fixture(params=[*(name for name in RUNS_HERE if name != "reference"), EMULATED])
+def kernel(request: pytest.FixtureRequest) -> tuple[str, Runner]:
+    """A kernel's name and the way to run it."""
+    name = request.param
+    if name == EMULATED:
+        return name, request.getfixturevalue("emulated")
+    if not RUNS_HERE[name]:
+        pytest.skip(f"this CPU has not the instructions of {name}; its arithmetic is tested as {EMULATED}")
+    return name, native(name)
+
+
+def numpy_dots(case: Case) -> np.ndarray:
+    """The convolution of signs, zero where padded, in numpy."""
+    s = case.shape
+    signs = np.where(case.input, 1, -1).astype(np.int32)
+    signs = np.pad(signs, ((s.pad_h, s.pad_h), (s.pad_w, s.pad_w), (0, 0)))
+    weights = np.where(case.weights, 1, -1).astype(np.int32)
+    grouped = weights.reshape(s.groups, s.out_channels // s.groups, s.kernel_h, s.kernel_w, -1)
+    dots = np.zeros((s.out_h, s.out_w, s.groups, s.out_channels // s.groups), np.int32)
+    for ky in range(s.kernel_h):
+        for kx in range(s.kernel_w):
+            top, left = ky * s.dilation_h, kx * s.dilation_w
+            tap = signs[top:, left:][:: s.stride_h, :: s.stride_w][: s.out_h, : s.out_w]
+            dots += np.einsum("yxgc,goc->yxgo", tap.reshape(s.out_h, s.out_w, s.groups, -1), grouped[:, :, ky, kx])
+    return dots.reshape(s.out_h, s.out_w, s.out_channels)
+
+
+@FEW
+@given(shape=shapes(most=40), seed=st.integers(0, 2**32 - 1))
+def test_the_reference_is_the_convolution_of_signs(shape: Shape, seed: int) -> None:
+    case = make_case(shape, seed)
+    result = run_case(native("reference"), case)
+    dots = numpy_dots(case)
+    np.testing.assert_array_equal(result.dots, dots)
+    value = dots.astype(np.float32) * case.scale
+    value = np.where(np.signbit(value), case.slope * value, value) + case.skip
+    np.testing.assert_array_equal(result.stream, value)
+    np.testing.assert_allclose(result.row_sums, value.sum(axis=1, dtype=np.float64), rtol=1e-4, atol=1e-3)
+    bits = case.bn_scale * value + case.bn_shift >= 0
+    np.testing.assert_array_equal(result.bits, pack_planes(bits, case.next_groups))
+
+
+@FEW
+@given(shape=shapes(), seed=st.integers(0, 2**32 - 1), data=st.data())
+def test_a_kernel_equals_the_reference(
+    kernel: tuple[str, Runner], shape: Shape, seed: int, data: st.DataObject
+) -> None:
+    name, run = kernel
+    case = make_case(shape, seed)
+    split = data.draw(st.integers(0, shape.out_h))
+    expected = run_case(native("reference"), case)
+    result = run_case(run, case, split)
+    assert result.kernel == name, "another kernel ran"
+    assert_equal(result, expected)
+    body = run_case(run, case, split, want_dots=False)
+    body.dots = expected.dots
+    assert_equal(body, expected)
+
+
+@pytest.mark.parametrize("layer", NETWORK, ids=str)
+def test_a_kernel_equals_the_reference_on_the_network(kernel: tuple[str, Runner], layer: tuple[int, ...]) -> None:
+    name, run = kernel
+    inputs, outputs, groups, size, stride, height, width = layer
+    shape = Shape(inputs, outputs, groups, size, size, stride, stride, size // 2, size // 2, 1, 1, height, width)
+    case = make_case(shape, seed=len(str(layer)))
+    case.next_groups = groups
+    expected = run_case(native("reference"), case)
+    result = run_case(run, case, want_dots=False)
+    result.dots = expected.dots
+    assert result.kernel == name
+    assert_equal(result, expected)
+
+
+def test_padding_counts_as_zero_not_as_minus_one(kernel: tuple[str, Runner]) -> None:
+    _, run = kernel
+    case = make_case(Shape(32, 32, 1, 3, 3, 1, 1, 1, 1, 1, 1, 4, 5), seed=0)
+    case.input[:], case.weights[:] = True, True
+    taps = np.array([[4, 6, 6, 6, 4], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [4, 6, 6, 6, 4]])
+    np.testing.assert_array_equal(run_case(run, case).dots, np.repeat(32 * taps[..., None], 32, axis=2))
+
+
+@pytest.mark.parametrize("isa", ["reference", "portable", "avx2", "avx512"])
+def test_selection_gives_an_isa_its_own_kernel_or_the_portable_one(isa: str) -> None:
+    small = Shape(64, 64, 1, 3, 3, 1, 1, 1, 1, 1, 1, 8, 8)
+    assert kernels.select(small.numbers(), isa).startswith(isa)
+    wide = Shape(40_000, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1)  # its dot products leave 16 bits
+    chosen = kernels.select(wide.numbers(), isa)
+    assert chosen == ("portable" if isa == "avx2" else kernels.select(small.numbers(), isa))
+
+
+def test_the_environment_forces_an_isa(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EBNET_ISA", "portable")
+    assert kernels.requested_isa() == "portable"
+    monkeypatch.setenv("EBNET_ISA", "mmx")
+    with pytest.raises(ValueError, match=r"EBNET_ISA=mmx.*portable"):
+        kernels.requested_isa()
+    monkeypatch.delenv("EBNET_ISA")
+    runs = [name for name, here in kernels.names() if here]
+    assert runs[-1].startswith(kernels.requested_isa())
+
+
+def test_wrong_sizes_are_refused() -> None:
+    shape = Shape(8, 8, 1, 1, 1, 1, 1, 0, 0, 1, 1, 2, 2)
+    case = make_case(shape, seed=0)
+    with pytest.raises(ValueError, match="input of the wrong size"):
+        kernels.run("portable", shape.numbers(), case.canonical(), np.zeros(3, np.uint64))
+    with pytest.raises(ValueError, match="no kernel is called nothing"):
+        kernels.run("nothing", shape.numbers(), case.canonical(), pack_planes(case.input, 1))

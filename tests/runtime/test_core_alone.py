@@ -1,0 +1,75 @@
+"""The core without Python, under AddressSanitizer and UndefinedBehaviorSanitizer: its test program and the C example."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ebnet
+from tests.runtime.tiny_file import TinyFile
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "sanitized-kernels"  # shared with the kernels' test programs and kept: the core compiles once
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[str, Path]:
+    missing = [tool for tool in ("cmake", "gcc", "g++") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"building the core alone needs {' and '.join(missing)}")
+    options = ["-DEBNET_SANITIZE=ON", "-DEBNET_NATIVE_TESTS=ON", "-DEBNET_EXAMPLES=ON", "-DCMAKE_BUILD_TYPE=Debug"]
+    configure = ["cmake", "-S", str(ROOT), "-B", str(BUILD), *options, "-DCMAKE_CXX_FLAGS=-O1"]
+    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    build = ["cmake", "--build", str(BUILD), "--parallel", "2", "--target", "engine_test", "classify"]
+    subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+    return {name: next(path for path in BUILD.rglob(name) if path.is_file()) for name in ("engine_test", "classify")}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.ebn"
+    path.write_bytes(TinyFile().content())
+    return path
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+
+
+def test_engine_is_clean_under_sanitizers(programs: dict[str, Path], file: Path) -> None:
+    result = run(programs["engine_test"], file)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "0 failures" in result.stdout
+    accepted = re.search(r"1500 damaged files: (\d+) accepted", result.stdout)
+    assert accepted is not None
+    assert int(accepted[1]) > 0
+
+
+def test_the_c_example_gives_pythons_answer(programs: dict[str, Path], file: Path, tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 10, 3), dtype=np.uint8)
+    picture = tmp_path / "picture.ppm"
+    picture.write_bytes(b"P6 10 8 255\n" + pixels.tobytes())
+    result = run(programs["classify"], file, picture)
+    assert result.returncode == 0, result.stderr
+    logits = ebnet.load(file)(pixels[None])[0]
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [int(line[0]) for line in lines] == list(np.argsort(-logits, kind="stable"))
+    assert [line[2] for line in lines] == [["zero", "one", "two", "three"][int(line[0])] for line in lines]
+    assert sum(float(line[1]) for line in lines) == pytest.approx(1, abs=1e-3)
+
+
+def test_the_c_example_reports_errors(programs: dict[str, Path], file: Path, tmp_path: Path) -> None:
+    assert run(programs["classify"]).returncode == 2
+    missing = run(programs["classify"], tmp_path / "nothing.ebn", "x.ppm")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("FileUnreadable: ")
+    file.write_bytes(file.read_bytes()[:500])
+    assert run(programs["classify"], file, "x.ppm").stderr.startswith("HeaderLengthInvalid: ")
+
+
+def test_the_c_api_has_the_packages_version() -> None:
+    text = (ROOT / "native" / "engine" / "CMakeLists.txt").read_text()
+    assert f'EBNET_VERSION="{ebnet.__version__}"' in text
