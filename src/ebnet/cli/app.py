@@ -22,6 +22,7 @@ from ebnet.cli import (
     pack,
     predict,
     report,
+    search,
     serve,
     summary,
     train,
@@ -48,6 +49,7 @@ app.command("verify")(verify.verify)
 app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
 app.add_typer(data.data, name="data")
+app.add_typer(search.app, name="search")
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)
