@@ -1,8 +1,8 @@
 """Every kind of figure, drawn both ways."""
 
-import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
@@ -13,13 +13,16 @@ from ebnet.report.plots import save_figures
 
 HOSTILE = '<script>alert("1")</script>'
 HEAT = HeatMap("heat", "Heat", "", ["0", "1"], ["a", HOSTILE], [[0.25, 1.0], [0.75, 0.0]], "expert", "class")
+ONE = Series("one", [1, 3], ["a", HOSTILE], [1, 2])
+STACKED = [Series("s", [1, 2], ["t", HOSTILE]), Series("u", [0, 1], ["", "z"])]
+COLOURING = Colouring("c", [0, 1, 0], ["p", HOSTILE])
 KINDS = [
-    Lines("lines", HOSTILE, "note", [Series("one", [1, 3], ["a", HOSTILE], [1, 2])], "x", "y", [Span(1, 2, HOSTILE)]),
-    Bars("bars", "Bars", "note", ["p", HOSTILE], [Series("s", [1, 2], ["t", HOSTILE]), Series("u", [0, 1], ["", "z"])], ["1", "3"]),
+    Lines("lines", HOSTILE, "note", [ONE], "x", "y", [Span(1, 2, HOSTILE)]),
+    Bars("bars", "Bars", "note", ["p", HOSTILE], STACKED, ["1", "3"]),
     HEAT,
-    Scatter("scatter", "Scatter", "", [1, 2, 3], [3, 1, 2], ["a", "b", HOSTILE], [Colouring("c", [0, 1, 0], ["p", HOSTILE])], "x", "y", front=[1, 0]),
+    Scatter("scatter", "", "", [1, 2, 3], [3, 1, 2], ["a", "b", HOSTILE], [COLOURING], "x", "y", front=[1, 0]),
     Choice("choice", "Choice", "", "layer", [HEAT]),
-]  # fmt: skip
+]
 
 
 class Reader(HTMLParser):

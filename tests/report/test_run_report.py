@@ -137,7 +137,9 @@ def test_in_a_browser(page_file: Path, browser: Browser) -> None:
     dot.hover(force=True)
     expect(page.locator("#tip .picture")).to_be_visible()
     assert "experts" in page.locator("#tip").inner_text()
-    assert "data:image/png" in page.evaluate("getComputedStyle(document.querySelector('#tip .picture')).backgroundImage")
+    assert "data:image/png" in page.evaluate(
+        "getComputedStyle(document.querySelector('#tip .picture')).backgroundImage"
+    )
     dot_before = dot.get_attribute("class")
     page.locator("#features select").select_option(label="class")
     expect(page.locator("#features .legend:visible span")).to_have_count(10)

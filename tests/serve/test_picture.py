@@ -86,9 +86,9 @@ def test_damage_is_refused_or_decoded_never_more(data: st.DataObject) -> None:
     content = bytearray(encoded(Image.fromarray(PIXELS).convert("RGB"), kind))
     for _ in range(data.draw(st.integers(1, 6))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(content[: data.draw(st.integers(1, len(content)))])
     try:
-        picture = decode(bytes(content[: data.draw(st.integers(1, len(content)))]), GREY, invert=False)
+        outcome: object = decode(cut, GREY, invert=False).shape
     except Refused as refused:
-        assert refused.status in (400, 413, 415)
-    else:
-        assert picture.shape == (28, 28, 1)
+        outcome = refused.status
+    assert outcome in ((28, 28, 1), 400, 413, 415)

@@ -66,8 +66,9 @@ def _(figure: HeatMap) -> str:
     head = "".join(f'<th scope="col">{escape(c)}</th>' for c in figure.columns)
     rows = []
     for name, values in zip(figure.rows, figure.values, strict=True):
+        of_row = f"{figure.row_label} {name}"
         cells = "".join(
-            f'<td style="--v:{value:.3f}" {_tip(f"{figure.row_label} {name}, {figure.column_label} {column}: {value:.1%}")}>'
+            f'<td style="--v:{value:.3f}" {_tip(f"{of_row}, {figure.column_label} {column}: {value:.1%}")}>'
             f"{100 * value:.0f}</td>"
             for column, value in zip(figure.columns, values, strict=True)
         )
@@ -162,7 +163,5 @@ def _tip(text: str) -> str:
 
 
 def _legend(names: Sequence[str], hidden: bool = False) -> str:
-    entries = "".join(
-        f'<span><i class="c{i % len(PALETTE)}"></i>{escape(name)}</span>' for i, name in enumerate(names)
-    )
+    entries = "".join(f'<span><i class="c{i % len(PALETTE)}"></i>{escape(name)}</span>' for i, name in enumerate(names))
     return f'<div class="legend"{" hidden" if hidden else ""}>{entries}</div>'

@@ -1,8 +1,9 @@
-"""What a network does with test pictures: the experts it picks, for which classes, and its features in two dimensions."""
+"""What a network does with test pictures: the experts it picks, for which classes, and its features in the plane."""
 
 import io
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,29 +47,31 @@ class Observation:
 def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSERVED) -> Observation:
     """Classify pictures that are spread evenly over the validation set."""
     network.eval()
-    layers = [name for name, layer in network.binary_layers().items() if _chooses(network) and layer.num_experts > 1]
+    layers = {name: layer for name, layer in network.binary_layers().items() if _chooses(network)}
     every = max(1, len(pictures.val) // count)
     kept: list[tuple[np.ndarray, ...]] = []
     position = 0
     for images, labels in pictures.validation().epoch(0):
         chosen = [i for i in range(len(labels)) if (position + i) % every == 0]
         position += len(labels)
-        if not chosen or sum(len(batch[1]) for batch in kept) >= count:
-            continue
-        images, labels = images[chosen], labels[chosen]
-        features = network.embed(pictures.normalise.tensor(images))
-        experts = [network.get_submodule(name).last_experts for name in layers]
-        kept.append(
-            (
-                images.numpy(),
-                labels.numpy(),
-                network.classifier(features).argmax(1).numpy(),
-                features.numpy(),
-                torch.stack(experts, 1).numpy() if experts else np.zeros((len(labels), 0), np.int64),
+        if chosen and sum(len(batch[1]) for batch in kept) < count:
+            features = network.embed(pictures.normalise.tensor(images[chosen]))
+            picked = [_last_experts(layer) for layer in layers.values()]
+            kept.append(
+                (
+                    images[chosen].numpy(),
+                    labels[chosen].numpy(),
+                    network.classifier(features).argmax(1).numpy(),
+                    features.numpy(),
+                    np.stack(picked, 1) if picked else np.zeros((len(chosen), 0), np.int64),
+                )
             )
-        )
-    shown, labels, predicted, features, experts = (np.concatenate(column) for column in zip(*kept, strict=True))
-    return Observation(shown, labels, predicted, features, experts.T, layers, list(pictures.val.classes))
+    shown, truth, predicted, embedded, experts = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return Observation(shown, truth, predicted, embedded, experts.T, list(layers), list(pictures.val.classes))
+
+
+def _last_experts(layer: Any) -> np.ndarray:
+    return layer.last_experts.numpy()
 
 
 def _chooses(network: ExpertBinaryNetwork) -> bool:
@@ -82,8 +85,10 @@ def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
     present = [c for c in range(len(seen.classes)) if (seen.labels == c).any()]
     options = []
     for layer, chosen in zip(seen.layers, seen.experts, strict=True):
-        shares = {c: np.bincount(chosen[seen.labels == c], minlength=experts) / (seen.labels == c).sum() for c in present}
-        shown = sorted(sorted(present, key=lambda c: -shares[c].max())[:CLASSES_SHOWN])  # noqa: B023
+        shares = {
+            c: np.bincount(chosen[seen.labels == c], minlength=experts) / (seen.labels == c).sum() for c in present
+        }
+        shown = sorted(sorted(present, key=lambda c: -shares[c].max())[:CLASSES_SHOWN])
         options.append(
             HeatMap(
                 f"classes-of-experts-{layer.replace('.', '-')}",
@@ -126,8 +131,9 @@ def embedding(seen: Observation, experts: int) -> tuple[list[Scatter], Thumbnail
     scatter = Scatter(
         "features",
         "Features before the classifier (t-SNE)",
-        f"{len(chosen)} test pictures; near each other means alike to the network. Coloured by the expert of the last layer "
-        "as in the paper's figure 1b: where colours form islands, experts have specialised. Hover to see the picture.",
+        f"{len(chosen)} test pictures; near each other means alike to the network. Coloured by the expert of the last "
+        "layer, as in the paper's figure 1b: where colours form islands, experts have specialised. Hover to see the "
+        "picture.",
         places[:, 0].tolist(),
         places[:, 1].tolist(),
         tips,

@@ -63,7 +63,7 @@ class Report:
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self.title)}</title><style>{_static('report.css')}{_colours()}"
-            f'{self._sprite()}</style></head><body><header><div><h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}'
+            f"{self._sprite()}</style></head><body><header><div><h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}"
             '</p></div><button id="theme" type="button" aria-label="switch between light and dark">◐</button></header>'
             f'<main><div class="facts">{facts}</div><nav>{contents}</nav>'
             f'{"".join(_section(s) for s in self.sections)}</main><div id="tip" role="tooltip" hidden></div>'

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import singledispatch
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 
 from ebnet.report.figure import PALETTE, Bars, Choice, Figure, HeatMap, Lines, Scatter
 
-_STYLE = {
+_STYLE: Any = {
     "svg.hashsalt": "ebnet",  # equal figures give equal files
     "font.size": 9,
     "axes.spines.top": False,
@@ -113,7 +114,9 @@ def _(figure: Scatter, axes: Axes) -> None:
         axes.scatter(
             [figure.x[i] for i in chosen], [figure.y[i] for i in chosen], s=14, color=_colour(group), label=name
         )
-    axes.plot([figure.x[i] for i in figure.front], [figure.y[i] for i in figure.front], color="#888888", linewidth=1, zorder=0)
+    axes.plot(
+        [figure.x[i] for i in figure.front], [figure.y[i] for i in figure.front], color="#888888", linewidth=1, zorder=0
+    )
     if figure.x_label:
         axes.set_xlabel(figure.x_label)
         axes.set_ylabel(figure.y_label)

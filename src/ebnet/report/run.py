@@ -34,7 +34,7 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
     sections = [
         Section(
             "Training",
-            "First the real-valued teacher, then binary activations, then one expert becomes several, then binary weights.",
+            "First the real-valued teacher, then binary activations, then several experts, then binary weights.",
             [*curves(record), *stage_accuracy(record)],
         )
     ]
@@ -49,7 +49,10 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
         sections.append(Section("Cost", text, cost_figures(costs)))
         facts += [
             (short(costs.bops), "binary operations per picture"),
-            (megabytes(costs.bytes_fp32), f"as bits and fp32 reals; {megabytes(float_bytes(costs, costs.config.experts))} as floats"),
+            (
+                megabytes(costs.bytes_fp32),
+                f"as bits and fp32 reals; {megabytes(float_bytes(costs, costs.config.experts))} as floats",
+            ),
         ]
     if bench is not None:
         measured = read_bench(bench)

@@ -22,4 +22,6 @@ def make_report(path: Path, bench: Path | None = None, data: Path | None = None)
         return study_report(path)
     if not path.exists():
         raise ConfigError(f"{path} does not exist; give a run, a study or a bench file")
-    raise ConfigError(f"{path} is neither a run (recipe.toml) nor a study (study.json); for a bench, give its JSON file")
+    raise ConfigError(
+        f"{path} is neither a run (recipe.toml) nor a study (study.json); for a bench, give its JSON file"
+    )

@@ -56,8 +56,8 @@ def bench_report(path: Path) -> Report:
 
 def _conditions(bench: dict[str, Any]) -> str:
     return (
-        f"One picture at a time, one thread, {bench['isa']} kernels; the runs of all contestants took turns, so that other "
-        "work on the machine disturbed them alike."
+        f"One picture at a time, one thread, {bench['isa']} kernels; the runs of all contestants took turns, so that "
+        "other work on the machine disturbed them alike."
     )
 
 
@@ -75,13 +75,17 @@ def _peers(peers: list[dict[str, Any]]) -> Bars:
                 [f"{p['name']}\nmedian {1e3 * p['median']:.3f} ms\nbest {1e3 * p['minimum']:.3f} ms" for p in peers],
             )
         ],
-        [f"{1e3 * p['median']:.2f} ms" + (f" ({p['median'] / ours['median']:.1f}x)" if p is not ours else "") for p in peers],
+        [
+            f"{1e3 * p['median']:.2f} ms" + (f" ({p['median'] / ours['median']:.1f}x)" if p is not ours else "")
+            for p in peers
+        ],
     )
 
 
 def _ops(ops: list[dict[str, Any]]) -> Bars:
     tips = [
-        f"{op['name']}\n{op['kind']}{', ' + op['kernel'] if op['kernel'] else ''}\noutput {' x '.join(map(str, op['shape']))}\n"
+        f"{op['name']}\n{' '.join(filter(None, (op['kind'], op['kernel'])))}\n"
+        f"output {' x '.join(map(str, op['shape']))}\n"
         f"{1e6 * op['seconds']:.1f} us, {op['share']:.1%}"
         + (f"\n{op['gmacs_per_second']:.1f} GMAC/s" if op["gmacs_per_second"] else "")
         for op in ops
@@ -90,8 +94,8 @@ def _ops(ops: list[dict[str, Any]]) -> Bars:
     return Bars(
         "engine-ops",
         "Where the time of one picture goes",
-        "Median time of each op of the packed program, in its order. Batch norm, gate, scale, PReLU and skip are part of "
-        "their binary op.",
+        "Median time of each op of the packed program, in its order. Batch norm, gate, scale, PReLU and skip are part "
+        "of their binary op.",
         [op["name"] for op in ops],
         [Series(kind, [1e6 * op["seconds"] * (op["kind"] == kind) for op in ops], tips) for kind in kinds],
         [f"{1e6 * op['seconds']:.0f} us" for op in ops],

@@ -69,7 +69,10 @@ def _payoffs(found: Population) -> list[Bars]:
                 Series(
                     "gain",
                     [max(0.0, 100 * p.gain) for p in found.payoffs],
-                    [f"{p.origin.key} -> {p.best.key}\n{100 * p.gain:+.2f} points at {p.cost_ratio:.2f}x cost" for p in found.payoffs],
+                    [
+                        f"{p.origin.key} -> {p.best.key}\n{100 * p.gain:+.2f} points at {p.cost_ratio:.2f}x cost"
+                        for p in found.payoffs
+                    ],
                 )
             ],
             [f"{100 * p.gain:+.2f} at {p.cost_ratio:.2f}x" for p in found.payoffs],

@@ -35,7 +35,7 @@ class TrainingRecord:
 def read_training(run: RunDirectory) -> TrainingRecord:
     """Of a finished, running or interrupted run."""
     epochs = [record for record in _lines(run.path / METRICS) if record["kind"] == "epoch"]
-    results = {}
+    results: dict[str, StageResult] = {}
     for name in run.recipe().stages:
         state = run.stage(name) / STATE
         result = json.loads(state.read_text())["position"]["result"] if state.is_file() else None
@@ -48,7 +48,9 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text().splitlines()
     except FileNotFoundError:
-        raise CheckpointError(f"{path} does not exist: the run has not begun to train, there is nothing to show") from None
+        raise CheckpointError(
+            f"{path} does not exist: the run has not begun to train, there is nothing to show"
+        ) from None
     # The last line may be half written while the run goes on.
     return [json.loads(line) for line in lines if line.endswith("}")]
 
@@ -86,7 +88,10 @@ def curves(record: TrainingRecord) -> list[Lines]:
         Series(
             "validation cross entropy",
             [e["val"]["loss"] for _, e in validated],
-            [f"{TITLES.get(e['stage'])}, epoch {e['epoch'] + 1}\nvalidation {e['val']['loss']:.4f}" for _, e in validated],
+            [
+                f"{TITLES.get(e['stage'])}, epoch {e['epoch'] + 1}\nvalidation {e['val']['loss']:.4f}"
+                for _, e in validated
+            ],
             [x for x, _ in validated],
         ),
     ]
@@ -142,7 +147,10 @@ def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
         Series(
             f"expert {e}",
             [100 * shares[e] if e < len(shares) else 0.0 for shares in usage.values()],
-            [f"{layer_title(n)}\nexpert {e}: {s[e]:.1%} of the pictures" if e < len(s) else "" for n, s in usage.items()],
+            [
+                f"{layer_title(n)}\nexpert {e}: {s[e]:.1%} of the pictures" if e < len(s) else ""
+                for n, s in usage.items()
+            ],
         )
         for e in range(experts)
     ]
@@ -150,8 +158,8 @@ def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
         Bars(
             "expert-usage",
             "Expert usage of each layer",
-            "The share of validation pictures that each layer sends to each of its experts; at the right, how many experts "
-            "take more than 1 %. One colour across a whole bar means that the gate has collapsed onto one expert.",
+            "The share of validation pictures that each layer sends to each of its experts; at the right, how many of "
+            "them take more than 1 %. One colour across a whole bar: the gate has collapsed onto one expert.",
             [layer_title(name) for name in usage],
             series,
             [str(sum(share > 0.01 for share in shares)) for shares in usage.values()],
