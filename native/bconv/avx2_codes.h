@@ -47,12 +47,19 @@ inline void expand_word(const InputLine& line, int word, int positions, int pad,
                         std::uint16_t* codes) {
   __m256i window[kStride];
   for (int i = 0; i < kStride; ++i) window[i] = nibbles_at(line, i - pad, word);
-  for (int q = 0; q < positions; ++q, codes += pitch) {
-    const __m256i second = nibbles_at(line, q + kStride - pad, word);
+  const auto step = [&](__m256i second) {
     store_codes(codes, window[0], second);
+    codes += pitch;
     for (int i = 0; i + 1 < kStride; ++i) window[i] = window[i + 1];
     window[kStride - 1] = second;
-  }
+  };
+  const __m256i padding = _mm256_set1_epi16(kPad);
+  const int last = positions + kStride - pad;  // pixels kStride - pad ... last - 1 come in, padding on both sides
+  int x = kStride - pad;
+  for (; x < last && x < 0; ++x) step(padding);
+  const std::uint64_t* words = line.words + static_cast<std::size_t>(x > 0 ? x : 0) * line.pixel_words + word;
+  for (; x < last && x < line.width; ++x, words += line.pixel_words) step(_mm256_cvtepu8_epi16(spread_nibbles(words)));
+  for (; x < last; ++x) step(padding);
 }
 
 // Codes of one line: [positions][nibbles]. Position q pairs the input pixels x = q * position_step - pad and x + stride.

@@ -73,6 +73,12 @@ PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
     const int inside = o % shape.out_per_group();
     std::uint8_t* block = packed.data.data() +
                           static_cast<std::size_t>(group * layout.blocks + inside / kLanes) * layout.packed_block_bytes;
+    if (shape.in_per_group() % 8 == 0) {  // a canonical byte is a nibble pair already: only a transpose is left
+      const std::size_t bytes = shape.canonical_bytes_per_channel();
+      const std::uint8_t* from = canonical + static_cast<std::size_t>(o) * bytes;
+      for (std::size_t i = 0; i < bytes; ++i) block[i * kLanes + static_cast<std::size_t>(inside % kLanes)] = from[i];
+      continue;
+    }
     for (int tap = 0; tap < shape.taps(); ++tap) {
       for (int c = 0; c < shape.in_per_group(); ++c) {
         const int nibble = tap * layout.nibbles + c / 4;

@@ -24,6 +24,13 @@ PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
     std::uint32_t* block = words + static_cast<std::size_t>(group * blocks(shape) + inside / kLanes) * block_words;
     for (int tap = 0; tap < shape.taps(); ++tap) {
       std::uint32_t* lane = block + static_cast<std::size_t>(tap) * tap_words + static_cast<std::size_t>(inside % kLanes);
+      if (shape.in_per_group() % 8 == 0) {  // whole bytes, in the order a word holds them
+        const std::size_t bytes = static_cast<std::size_t>(shape.in_per_group() / 8);
+        const std::uint8_t* from = canonical + static_cast<std::size_t>(o) * shape.canonical_bytes_per_channel() +
+                                   static_cast<std::size_t>(tap) * bytes;
+        for (std::size_t i = 0; i < bytes; ++i) reinterpret_cast<std::uint8_t*>(lane + i / 4 * kLanes)[i % 4] = from[i];
+        continue;
+      }
       for (int c = 0; c < shape.in_per_group(); ++c) {
         lane[c / 32 * kLanes] |= static_cast<std::uint32_t>(canonical_bit(canonical, shape, o, tap, c)) << (c % 32);
       }

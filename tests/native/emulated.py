@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from binary_case import Runner
+
+from tests.native.binary_case import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ["tests/emulated_avx512.cpp", "bconv/avx512.cpp", "bconv/avx512_layout.cpp", "bconv/aligned.cpp"]

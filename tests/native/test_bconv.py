@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from binary_case import Case, Runner, Shape, assert_equal, make_case, native, pack_planes, run_case, shapes
 from ebnet._native import kernels
-from emulated import build, runner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from tests.native.binary_case import Case, Runner, Shape, assert_equal, make_case, native, pack_planes, run_case, shapes
+from tests.native.emulated import build, runner
 
 RUNS_HERE = dict(kernels.names())
 EMULATED = "avx512-popcount (emulated)"

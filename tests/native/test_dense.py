@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from binary_case import Shape, pack_planes
 from ebnet._native import kernels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from tests.native.binary_case import Shape, pack_planes
 
 RUNS_HERE = dict(kernels.dense_levels())
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

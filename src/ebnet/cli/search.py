@@ -19,7 +19,7 @@ class RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+search = typer.Typer(
     cls=RunByDefault,
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -49,7 +49,7 @@ WorkersOption = Annotated[int, typer.Option(min=1, help="Processes that train ca
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; progress goes to stderr.")]
 
 
-@app.command("run")
+@search.command("run")
 def run(
     recipe: Annotated[str, typer.Argument(help="A shipped recipe (`ebnet train --list`) or a TOML file.")],
     out: Annotated[Path, typer.Option(metavar="STUDY", help="Directory of the study.")],
@@ -120,7 +120,7 @@ def run(
     _work(begin_study(settings, out, storage), storage, data, workers, as_json)
 
 
-@app.command("worker")
+@search.command("worker")
 def worker(study: StudyArgument, storage: StorageOption = None, data: DataOption = None) -> None:
     """Join a study that is running, on this or any machine, and leave when it is finished.
 
@@ -131,7 +131,7 @@ def worker(study: StudyArgument, storage: StorageOption = None, data: DataOption
     _work(open_study(study, storage), storage, data, workers=1, as_json=False, show=False)
 
 
-@app.command("show")
+@search.command("show")
 def show(
     study: StudyArgument,
     storage: StorageOption = None,
@@ -153,7 +153,7 @@ def show(
             typer.echo(str(path), err=as_json)
 
 
-@app.command("extend")
+@search.command("extend")
 def extend(
     study: StudyArgument,
     budget: BudgetOption = None,
@@ -176,7 +176,7 @@ def extend(
     _work(opened, storage, data, workers, as_json)
 
 
-@app.command("recipe")
+@search.command("recipe")
 def recipe(
     study: StudyArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="The TOML file to write.")],
@@ -205,7 +205,7 @@ def recipe(
     typer.echo(f"{out}: {chosen.candidate}; train it with `ebnet train {out}`")
 
 
-@app.command("price")
+@search.command("price")
 def price(
     paper: Annotated[bool, typer.Option("--paper", help="All networks of the paper's tables and figures.")] = False,
     input_size: Annotated[int, typer.Option(help="Height and width of the picture.")] = 224,

@@ -15,12 +15,7 @@ COSTS: tuple[Cost, ...] = get_args(Cost)
 COUNTED: tuple[Cost, ...] = ("bops", "flops", "bytes")
 """Costs that follow from the structure; the latency has to be measured."""
 
-TITLES = {
-    "bops": "BOPs",
-    "flops": "FLOPs",
-    "bytes": "bytes",
-    "latency_ms": "latency (ms)",
-}
+TITLES: dict[Cost, str] = {"bops": "BOPs", "flops": "FLOPs", "bytes": "bytes", "latency_ms": "latency"}
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ phase is a function of the recorded results alone, so it does not matter who com
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
+from math import log2
 from random import Random
 from typing import Any, Literal, Self
 
 from ebnet.search.budget import Budgets, Prices, primary
 from ebnet.search.candidate import Candidate
-from ebnet.search.pareto import undominated
 from ebnet.search.space import Direction, Move, Space
 
 PHASES_OF_ROUND = 2
@@ -118,7 +118,7 @@ class _Round:
             known = [target for _, target in moves if target.key in self.accuracies and self._fits(target)]
             fresh = [target for _, target in moves if target.key not in self.accuracies]
             taken = {proposal.candidate for proposal in proposals}
-            chosen = self._spread(fresh, self.strategy.per_direction, direction)
+            chosen = self._spread(fresh, direction)
             proposals += [Proposal(target, (direction,)) for target in (*known, *chosen) if target not in taken]
         return Phase(self.number, "directions", origin, tuple(proposals))
 
@@ -126,22 +126,25 @@ class _Round:
         """The most promising moves of several directions made at once, best first by the sum of what each gained."""
         origin, gains = searched.origin, self._gains(searched)
         promising = self._promising(searched)
+        everywhere = [proposal.candidate for proposal in searched.proposals if proposal.candidate.key in gains]
         options: dict[Direction, list[tuple[Move | None, float]]] = {}
         for direction in self.strategy.directions:
             moves = self._targets(origin, direction)
             tried: list[tuple[Move | None, float]] = [(m, gains[t.key]) for m, t in moves if t.key in gains]
             tried = sorted(tried, key=lambda option: -option[1])[: 2 * self.strategy.per_direction]
-            # A move that is too dear by itself may fit together with one that saves; it is taken to gain nothing.
-            dear = [t for _, t in moves if not self._counted_fit(t)]
-            spread = set(self._spread(dear, self.strategy.per_direction, direction, admit=False))
-            untried: list[tuple[Move | None, float]] = [(m, 0.0) for m, t in moves if t in spread]
+            # A move that is too dear by itself may fit together with one that saves.
+            dear = self._nearly_affordable([target for _, target in moves])
+            slope = self._slope(origin, [t for _, t in moves if t.key in gains] or everywhere, gains)
+            untried: list[tuple[Move | None, float]] = [
+                (m, slope * self._doublings(origin, t)) for m, t in moves if t in dear
+            ]
             options[direction] = [(None, 0.0), *tried, *untried]
         ranked: dict[Candidate, tuple[tuple[Any, ...], tuple[Direction, ...]]] = {}
         for moves_made, target in _combined(origin, options):
             if target in ranked or target.key in self.accuracies or not self.strategy.space.allows(target):
                 continue
             made: tuple[Direction, ...] = tuple(direction for direction, _ in moves_made)
-            rank = (not set(made) <= set(promising), -sum(gain for _, gain in moves_made), target.key)
+            rank = (-sum(gain for _, gain in moves_made), target.key)
             ranked[target] = rank, made
         proposals: list[Proposal] = []
         for target, (_, made) in sorted(ranked.items(), key=lambda item: item[1][0]):
@@ -156,11 +159,16 @@ class _Round:
         return (phases[-1].promising if phases else ()) or self.strategy.directions
 
     def _promising(self, searched: Phase) -> tuple[Direction, ...]:
-        """Directions with a network that no other network of the phase beats in both accuracy and cost."""
-        trained = [p for p in searched.proposals if p.candidate.key in self.accuracies]
-        points = [(self.accuracies[p.candidate.key], self._cost(p.candidate)) for p in trained]
-        front = {d for p, stays in zip(trained, undominated(points), strict=True) if stays for d in p.directions}
-        return tuple(direction for direction in self.strategy.directions if direction in front)
+        """Directions with a network that is more accurate than the origin, or as accurate and cheaper."""
+        gains, cost = self._gains(searched), self._cost(searched.origin)
+        better = {
+            direction
+            for proposal in searched.proposals
+            if (gain := gains.get(proposal.candidate.key)) is not None
+            and (gain > 0 or (gain == 0 and self._cost(proposal.candidate) < cost))
+            for direction in proposal.directions
+        }
+        return tuple(direction for direction in self.strategy.directions if direction in better)
 
     def _gains(self, searched: Phase) -> dict[str, float]:
         """Accuracy gained over the origin; where the origin was not trained, over the middle of its neighbours."""
@@ -173,27 +181,50 @@ class _Round:
         reference = found.get(searched.origin.key, middle)
         return {key: accuracy - reference for key, accuracy in found.items()}
 
+    def _slope(self, origin: Candidate, tried: Sequence[Candidate], gains: Mapping[str, float]) -> float:
+        """Accuracy gained for each doubling of the operations, by least squares over what was tried."""
+        doublings = [(self._doublings(origin, target), gains[target.key]) for target in tried]
+        squares = sum(x * x for x, _ in doublings)
+        return sum(x * gain for x, gain in doublings) / squares if squares else 0.0
+
+    def _doublings(self, origin: Candidate, target: Candidate) -> float:
+        return log2(self.prices.counted(target)["bops"] / self.prices.counted(origin)["bops"])
+
     def _targets(self, origin: Candidate, direction: Direction) -> list[tuple[Move, Candidate]]:
         moves = self.strategy.space.moves(origin, direction)
         return [(move, target) for move in moves if (target := move.apply(origin)) is not None]
 
-    def _spread(
-        self, targets: Sequence[Candidate], count: int, direction: Direction, admit: bool = True
-    ) -> list[Candidate]:
-        """Up to `count` networks of different cost: one drawn from each of as many equal parts of the cost order.
+    def _spread(self, targets: Sequence[Candidate], direction: Direction) -> list[Candidate]:
+        """New networks along one direction: the dearest within the budgets, the others spread over what is cheaper.
 
-        `admit` draws only what is within the budgets; a latency is measured only for what is drawn.
+        The paper asks for "optimal directions for scaling-up", so each direction is followed as far as the budgets
+        go; the rest of the constellation is drawn one from each of equal parts of the cost order.
         """
-        random = Random(f"{self.strategy.seed}/{self.number}/{direction}/{admit}")
-        if admit:
-            targets = [target for target in targets if self._counted_fit(target)]
-        in_order = sorted(targets, key=lambda target: (self.prices.counted(target)["bops"], target.key))
-        parts = [in_order[len(in_order) * i // count : len(in_order) * (i + 1) // count] for i in range(count)]
-        drawn: list[Candidate] = []
-        for part in parts:
-            shuffled = random.sample(part, len(part))
-            drawn += next(([target] for target in shuffled if not admit or self._fits(target)), [])
+        random = Random(f"{self.strategy.seed}/{self.number}/{direction}")
+        admitted = sorted((target for target in targets if self._counted_fit(target)), key=str)
+        shuffled = random.sample(admitted, len(admitted))
+        in_order = sorted(shuffled, key=lambda target: -self.prices.counted(target)["bops"])
+        drawn, count = self._first_fitting(in_order), self.strategy.per_direction - 1
+        rest = [target for target in in_order if target not in drawn]
+        for part in range(count):
+            members = rest[len(rest) * part // count : len(rest) * (part + 1) // count]
+            drawn += self._first_fitting(random.sample(members, len(members)))
         return drawn
+
+    def _first_fitting(self, targets: Sequence[Candidate]) -> list[Candidate]:
+        """The first that fits, or none. Steps double, because a latency has to be measured for each one looked at."""
+        place, step = 0, 1
+        while place < len(targets):
+            if self._fits(targets[place]):
+                return [targets[place]]
+            place, step = place + step, 2 * step
+        return []
+
+    def _nearly_affordable(self, targets: Sequence[Candidate]) -> list[Candidate]:
+        """The cheapest of the networks outside the budgets."""
+        dear = [target for target in targets if not self._counted_fit(target)]
+        dear.sort(key=lambda target: (self.prices.counted(target)["bops"], target.key))
+        return dear[: self.strategy.per_direction]
 
     def _cost(self, candidate: Candidate) -> float:
         return self.prices.of(candidate, primary(self.budgets))

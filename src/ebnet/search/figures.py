@@ -1,22 +1,18 @@
 """Figures of a study, as in the paper: the front, the constellations of each direction, and what paid."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import matplotlib
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from ebnet.search.budget import TITLES
 from ebnet.search.candidate import Candidate
 from ebnet.search.directions import Phase
 from ebnet.search.population import Member, Population
 from ebnet.train.files import explained
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FORMATS = ("png", "svg")
 
@@ -33,13 +29,13 @@ def draw_figures(found: Population, directory: Path) -> list[Path]:
             with explained(path):
                 figure.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else None)
             written.append(path)
-        pyplot.close(figure)
     return written
 
 
-def _pareto(found: Population) -> "pyplot.Figure":
+def _pareto(found: Population) -> Figure:
     """Accuracy against cost, the Pareto front drawn through, the budget and the winner marked."""
-    figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
     _points(axes, found, _trained(found), "#9aa5b1", "trained")
     front = sorted((member for member in _trained(found) if member.on_front), key=lambda m: m.costs[found.cost])
     xs, ys = _coordinates(found, front)
@@ -57,15 +53,14 @@ def _pareto(found: Population) -> "pyplot.Figure":
     return figure
 
 
-def _constellations(found: Population) -> "pyplot.Figure":
+def _constellations(found: Population) -> Figure:
     """One panel for each direction: its networks, joined to their origin; 1x1 aggregation on (dots) and off (rings)."""
     directions = [*found.decisions.settings.directions, "combination"]
     columns = 3
     rows = -(-len(directions) // columns)
-    figure, panels = pyplot.subplots(
-        rows, columns, figsize=(5 * columns, 3.8 * rows), layout="constrained", squeeze=False, sharey=True
-    )
-    colours = pyplot.get_cmap("tab10")
+    figure = Figure(figsize=(5 * columns, 3.8 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    colours = colormaps["tab10"]
     for axes, direction in zip(panels.flat, directions, strict=False):
         for number, phase in enumerate(found.decisions.phases):
             members = _of_direction(found, phase, direction)
@@ -81,7 +76,7 @@ def _constellations(found: Population) -> "pyplot.Figure":
 
 
 def _constellation(
-    axes: "Axes", found: Population, origin: Candidate, members: list[Member], colour: Any, label: str
+    axes: Axes, found: Population, origin: Candidate, members: list[Member], colour: Any, label: str
 ) -> None:
     start = found.member(origin)
     joined = members + ([start] if start is not None and start.accuracy is not None else [])
@@ -95,9 +90,10 @@ def _constellation(
         axes.annotate(str(member.candidate.arch), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=6)
 
 
-def _payoff(found: Population) -> "pyplot.Figure":
+def _payoff(found: Population) -> Figure:
     """Points of accuracy that the best network of each direction gained over the origin of its round."""
-    figure, axes = pyplot.subplots(figsize=(8, 0.6 + 0.4 * max(len(found.payoffs), 3)), layout="constrained")
+    figure = Figure(figsize=(8, 0.6 + 0.4 * max(len(found.payoffs), 3)), layout="constrained")
+    axes = figure.subplots()
     labels = [f"round {payoff.round + 1}: {payoff.direction}" for payoff in found.payoffs]
     gains = [100 * payoff.gain for payoff in found.payoffs]
     colours = ["#1f883d" if payoff.gain > 0 else "#cf222e" for payoff in found.payoffs]
@@ -128,15 +124,16 @@ def _coordinates(found: Population, members: list[Member]) -> tuple[list[float],
     return [member.costs[found.cost] for member in members], [100 * (member.accuracy or 0.0) for member in members]
 
 
-def _points(axes: "Axes", found: Population, members: list[Member], colour: str, label: str) -> None:
+def _points(axes: Axes, found: Population, members: list[Member], colour: str, label: str) -> None:
     axes.plot(*_coordinates(found, members), "o", color=colour, markersize=4, label=label)
 
 
-def _label(axes: "Axes", found: Population, title: str) -> None:
+def _label(axes: Axes, found: Population, title: str) -> None:
     axes.set_title(title, fontsize=10)
-    axes.set_xlabel(TITLES[found.cost])
+    measured = found.cost == "latency_ms"
+    axes.set_xlabel(f"latency, ms ({found.decisions.settings.machine})" if measured else TITLES[found.cost])
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    if found.cost != "latency_ms":
+    if not measured:
         axes.xaxis.set_major_formatter(EngFormatter())
     axes.set_ylabel("Stage I top-1 %")
     axes.grid(alpha=0.25)

@@ -141,17 +141,16 @@ class Space:
                     yield Move("depth", blocks=tuple(added))
 
     def _widths(self, origin: Candidate) -> Iterator[Move]:
-        """All stages, the later ones from some stage on, or one stage wider or narrower.
+        """One expansion for a run of neighbouring stages: one stage, some, or all.
 
         Each both with the groups as they are and with k^2 times as many, which keeps the binary operations as they are
         (Section 4.2: "group size G proportional to the width expansion, i.e. G = k^2").
         """
-        ratios = sorted({to / e for to in self.expansions for e in origin.arch.expansion} - {Fraction(1)})
-        spans = [range(start, STAGES) for start in range(STAGES)] + [range(s, s + 1) for s in range(STAGES - 1)]
-        for span, k in product(spans, ratios):
-            expansion = tuple(k if stage in span else Fraction(1) for stage in range(STAGES))
-            yield Move("width", expansion=expansion)
-            yield Move("width", expansion=expansion, groups=tuple(ratio**2 for ratio in expansion))
+        runs = [range(start, end) for start in range(STAGES) for end in range(start + 1, STAGES + 1)]
+        for run, to in product(runs, self.expansions):
+            ratios = tuple(to / now if stage in run else Fraction(1) for stage, now in enumerate(origin.arch.expansion))
+            yield Move("width", expansion=ratios)
+            yield Move("width", expansion=ratios, groups=tuple(k**2 for k in ratios))
 
     def _groups(self, origin: Candidate) -> Iterator[Move]:
         """Groups of every stage, never fewer in a later stage than in an earlier one, as in the paper's networks."""

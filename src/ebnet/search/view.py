@@ -43,7 +43,7 @@ def summary_lines(found: Population) -> Iterator[str]:
 def members_table(found: Population) -> Table:
     """All candidates, the best first, with the costs that are limited; those on the Pareto front are marked."""
     costs: list[Cost] = [budget.cost for budget in found.budgets] or [found.cost]
-    table = Table(title=f"{found.name}: accuracy against {TITLES[found.cost]}", box=SIMPLE)
+    table = Table(title=f"{found.name}: accuracy against {TITLES[found.cost]}", box=SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("candidate", no_wrap=True)
     for column in ("top-1 %", *(TITLES[name] for name in costs)):
         table.add_column(column, justify="right", no_wrap=True)
