@@ -53,7 +53,8 @@ const char* ebnet_last_error(void) { return last_error.c_str(); }
 
 int ebnet_load(const char* path, int threads, ebnet_engine** engine) {
   if (path == nullptr) return missing("path");
-  return load(engine, [&](std::unique_ptr<ebnet::Engine>* made) { return ebnet::Engine::load_file(path, threads, made); });
+  return load(engine,
+              [&](std::unique_ptr<ebnet::Engine>* made) { return ebnet::Engine::load_file(path, threads, made); });
 }
 
 int ebnet_load_memory(const void* data, size_t size, int threads, ebnet_engine** engine) {

@@ -6,9 +6,11 @@ namespace ebnet {
 
 namespace {
 
-// Images under way at once: enough for a layer's weights to be reused, few enough to stay small.
+// Images under way at once: one for each thread, and as many more as leave their activations in the cache, where a
+// layer's weights then serve several images. (Binary weights are small: past the cache, activations cost more than
+// weights save.)
 constexpr int kMostSlots = 8;
-constexpr std::size_t kSlotBytes = std::size_t{48} << 20;
+constexpr std::size_t kCacheBytes = std::size_t{8} << 20;
 
 void require_images(int batch) {
   if (batch < 1) fail(Error::BatchEmpty, "a batch of " + std::to_string(batch) + " images; give at least one");
@@ -19,7 +21,8 @@ void require_images(int batch) {
 Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits) {
   return guarded([&] {
     if (threads < 1 || threads > kMaxThreads) {
-      fail(Error::ArgumentInvalid, "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
+      fail(Error::ArgumentInvalid,
+           "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
     }
     engine->reset(new Engine(read_model(source, limits), threads, limits));
   });
@@ -31,14 +34,20 @@ Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<E
   return opened ? status : opened;
 }
 
+int Engine::slots_for(const Plan& plan, int batch) const {
+  const std::size_t bytes = std::max<std::size_t>(plan.arena_bytes, 1);
+  const std::size_t cached = std::clamp<std::size_t>(kCacheBytes / bytes, 1, kMostSlots);
+  const std::size_t wanted = std::max<std::size_t>(cached, static_cast<std::size_t>(pool_.threads()));
+  const std::size_t allowed = std::max<std::size_t>(limits_.activation_bytes / bytes, 1);
+  return std::min(batch, static_cast<int>(std::min(wanted, allowed)));
+}
+
 void Engine::prepare(int batch, int height, int width) {
   require_images(batch);
-  const bool fits = executor_ != nullptr && executor_->plan().height == height && executor_->plan().width == width;
-  if (fits && (executor_->slots() >= batch || executor_->slots() == kMostSlots)) return;
+  const bool same_size = executor_ != nullptr && executor_->plan().height == height && executor_->plan().width == width;
+  if (same_size && executor_->slots() >= slots_for(executor_->plan(), batch)) return;
   Plan plan = make_plan(model_, height, width, limits_);
-  const std::size_t affordable = std::max<std::size_t>(kSlotBytes / std::max<std::size_t>(plan.arena_bytes, 1), 1);
-  const int slots = std::min({batch, kMostSlots, static_cast<int>(std::min<std::size_t>(affordable, kMostSlots))});
-  if (fits && executor_->slots() >= slots) return;
+  const int slots = slots_for(plan, batch);
   executor_.reset();
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     if (model_.program.ops[i].kind == OpKind::Conv) model_.weights[i].conv.shape = plan.ops[i].conv;
@@ -90,7 +99,11 @@ Status Engine::profile(const Images& images, float* logits, std::vector<OpProfil
       const ValuePlan& value = executor_->plan().values[i + 1];
       const char* kind = op_kind_name(op.kind);
       const char* kernel = op.kind == OpKind::Binary ? model_.weights[i].binary.kernel->name : "";
-      ops->push_back({op.name.empty() ? kind : op.name, kind, kernel, executor_->plan().ops[i].macs, seconds[i],
+      ops->push_back({op.name.empty() ? kind : op.name,
+                      kind,
+                      kernel,
+                      executor_->plan().ops[i].macs,
+                      seconds[i],
                       {value.height, value.width, value.channels}});
     }
   });

@@ -16,11 +16,11 @@ namespace ebnet {
 inline constexpr int kMaxThreads = 256;
 
 struct OpProfile {
-  std::string name;    // of the op's tensors, or of its kind
+  std::string name;  // of the op's tensors, or of its kind
   const char* kind;
-  const char* kernel;  // of a binary op, else ""
-  double macs;         // of one image
-  double seconds;      // of the whole batch
+  const char* kernel;      // of a binary op, else ""
+  double macs;             // of one image
+  double seconds;          // of the whole batch
   std::vector<int> shape;  // of the result: height, width, channels
 };
 
@@ -42,8 +42,9 @@ class Engine {
   Status profile(const Images& images, float* logits, std::vector<OpProfile>* ops);
 
  private:
-  Engine(Model model, int threads, const Limits& limits)
-      : limits_(limits), model_(std::move(model)), pool_(threads) {}
+  Engine(Model model, int threads, const Limits& limits) : limits_(limits), model_(std::move(model)), pool_(threads) {}
+  // Images under way at once.
+  int slots_for(const Plan& plan, int batch) const;
   // Both with the lock held.
   void prepare(int batch, int height, int width);
   void run_recorded(const Images& images, float* logits, const Record& record);

@@ -114,8 +114,8 @@ void Executor::load_images(const Images& images, int first, int count) {
     if (std::isnan(poison)) finite.store(false, std::memory_order_relaxed);
   });
   if (!finite.load()) {
-    fail(Error::InputNotFinite, "images " + std::to_string(first) + " to " + std::to_string(first + count - 1) +
-                                    " hold NaN or infinity");
+    fail(Error::InputNotFinite,
+         "images " + std::to_string(first) + " to " + std::to_string(first + count - 1) + " hold NaN or infinity");
   }
 }
 
@@ -273,8 +273,7 @@ void Executor::binary(std::size_t index, int count) {
   std::fill_n(chosen_.begin(), count, 0);
   if (planned.needs_sums) pool_.loop(count, [&](int slot, int) { choose_expert(index, slot); });
   std::iota(order_.begin(), order_.begin() + count, 0);
-  std::stable_sort(order_.begin(), order_.begin() + count,
-                   [&](int a, int b) { return chosen_[z(a)] < chosen_[z(b)]; });
+  std::stable_sort(order_.begin(), order_.begin() + count, [&](int a, int b) { return chosen_[z(a)] < chosen_[z(b)]; });
 
   Epilogue shared;
   shared.slope = pointer(weights.slope);

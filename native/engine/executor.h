@@ -20,9 +20,9 @@ struct Images {
 
 // What a run may record besides the logits.
 struct Record {
-  std::int64_t* experts = nullptr;                  // [binary layers][batch]
+  std::int64_t* experts = nullptr;                    // [binary layers][batch]
   std::vector<std::vector<float>>* values = nullptr;  // per op, the batch's values, pixel by pixel
-  double* seconds = nullptr;                        // per op, added to
+  double* seconds = nullptr;                          // per op, added to
 };
 
 class Executor {

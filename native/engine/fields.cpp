@@ -33,8 +33,8 @@ int bounded_integer(const json::Value& value, int low, int high, const std::stri
   }
   if (!value.whole) fail(Error::FieldTypeWrong, where + " is not a whole number");
   if (value.number < low || value.number > high) {
-    fail(Error::FieldOutOfRange, where + " is " + std::to_string(static_cast<long long>(value.number)) +
-                                     ", expected " + std::to_string(low) + " to " + std::to_string(high));
+    fail(Error::FieldOutOfRange, where + " is " + std::to_string(static_cast<long long>(value.number)) + ", expected " +
+                                     std::to_string(low) + " to " + std::to_string(high));
   }
   return static_cast<int>(value.number);
 }

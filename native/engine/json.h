@@ -22,9 +22,9 @@ struct Value {
   bool boolean = false;
   bool whole = false;  // the number was written without fraction and exponent and fits 53 bits
   double number = 0.0;
-  std::string text;                // String
-  std::vector<std::string> keys;   // Object: keys[i] names items[i]
-  std::vector<Value> items;        // Array and Object
+  std::string text;               // String
+  std::vector<std::string> keys;  // Object: keys[i] names items[i]
+  std::vector<Value> items;       // Array and Object
 
   const Value* find(std::string_view key) const;
 };

@@ -28,8 +28,8 @@ Preprocessing read_preprocessing(const json::Value& text, const Limits& limits) 
   for (const double value : fields.numbers("mean")) result.mean.push_back(static_cast<float>(value));
   for (const double value : fields.numbers("std")) result.std.push_back(static_cast<float>(value));
   if (result.mean.size() != u(channels) || result.std.size() != u(channels)) {
-    fail(Error::PreprocessingInvalid, "preprocessing: mean and std need one value for each of the " +
-                                          std::to_string(channels) + " input channels");
+    fail(Error::PreprocessingInvalid,
+         "preprocessing: mean and std need one value for each of the " + std::to_string(channels) + " input channels");
   }
   for (const float value : result.mean) {
     if (!std::isfinite(value)) fail(Error::PreprocessingInvalid, "preprocessing: a mean is not finite");
@@ -129,7 +129,8 @@ class WeightReader {
     const std::size_t row = shape.canonical_bytes_per_channel();
     for (std::size_t last = row - 1; last < bits.size(); last += row) {
       if (bits[last] >> tail != 0) {
-        fail(Error::TensorPaddingNotZero, "tensor " + quoted(op.name + ".bits") + ": bits past the last weight are set");
+        fail(Error::TensorPaddingNotZero,
+             "tensor " + quoted(op.name + ".bits") + ": bits past the last weight are set");
       }
     }
   }
@@ -146,7 +147,8 @@ Model read_model(const Source& source, const Limits& limits) {
     fail(Error::FormatNameWrong, "format " + quoted(file.metadata("format")) + " is not '" + kFormat + "'");
   }
   if (file.metadata("version") != kVersion) {
-    fail(Error::FormatVersionUnsupported, "version " + quoted(file.metadata("version")) + " of the format; this program reads " + kVersion);
+    fail(Error::FormatVersionUnsupported,
+         "version " + quoted(file.metadata("version")) + " of the format; this program reads " + kVersion);
   }
   Model model;
   model.file_bytes = source.size();
@@ -167,8 +169,8 @@ Model read_model(const Source& source, const Limits& limits) {
   const auto in_channels = static_cast<int>(model.preprocessing.mean.size());
   model.program = read_program(json::parse(model.program_text, "program"), in_channels, limits);
   if (!model.labels.empty() && model.labels.size() != u(model.program.classes())) {
-    fail(Error::LabelsMismatch, std::to_string(model.labels.size()) + " labels for " +
-                                    std::to_string(model.program.classes()) + " classes");
+    fail(Error::LabelsMismatch,
+         std::to_string(model.labels.size()) + " labels for " + std::to_string(model.program.classes()) + " classes");
   }
   WeightReader reader(file, model.isa);
   for (const Op& op : model.program.ops) model.weights.push_back(reader.read(op));

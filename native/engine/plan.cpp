@@ -54,8 +54,8 @@ class Planner {
       case OpKind::Binary:
         planned.conv = op.conv_shape(input.height, input.width);
         if (!planned.conv.valid()) {
-          fail(Error::InputSizeInvalid, where + ": a window of " + std::to_string(op.kernel) +
-                                            " does not fit into " + size_text(input) + "; use larger images");
+          fail(Error::InputSizeInvalid, where + ": a window of " + std::to_string(op.kernel) + " does not fit into " +
+                                            size_text(input) + "; use larger images");
         }
         output.height = planned.conv.out_h();
         output.width = planned.conv.out_w();

@@ -19,16 +19,16 @@ struct ValuePlan {
 };
 
 struct OpPlan {
-  ConvShape conv;  // Conv and Binary
-  PoolShape pool;  // MaxPool and AvgPool
+  ConvShape conv;   // Conv and Binary
+  PoolShape pool;   // MaxPool and AvgPool
   double macs = 0;  // multiply-accumulates of one image
 
   // Binary: byte offsets into the image's arena. The sums are [row][channel] of the input value.
   std::size_t bits = 0, sums = 0, mean = 0, hidden = 0, gate = 0, scale = 0;
-  std::size_t bits_words = 0;   // 64-bit words of the whole plane
-  bool needs_sums = false;      // it has a gate or data-driven scaling
-  bool binarizes_input = false; // no epilogue made its bits: the op does it first
-  int emits_for = -1;           // the op whose bits and sums this op's epilogue makes, or -1
+  std::size_t bits_words = 0;    // 64-bit words of the whole plane
+  bool needs_sums = false;       // it has a gate or data-driven scaling
+  bool binarizes_input = false;  // no epilogue made its bits: the op does it first
+  int emits_for = -1;            // the op whose bits and sums this op's epilogue makes, or -1
 
   std::vector<bool> copies;  // Concat: whether input i has to be copied, not having been written in place
 };

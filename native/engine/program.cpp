@@ -15,8 +15,8 @@ struct KindName {
   const char* name;
 };
 constexpr KindName kKinds[] = {
-    {OpKind::Conv, "conv"},     {OpKind::MaxPool, "maxpool"},        {OpKind::AvgPool, "avgpool"},
-    {OpKind::Concat, "concat"}, {OpKind::Binary, "binary"},          {OpKind::GlobalPool, "global_pool"},
+    {OpKind::Conv, "conv"},     {OpKind::MaxPool, "maxpool"}, {OpKind::AvgPool, "avgpool"},
+    {OpKind::Concat, "concat"}, {OpKind::Binary, "binary"},   {OpKind::GlobalPool, "global_pool"},
     {OpKind::Linear, "linear"},
 };
 
@@ -140,8 +140,8 @@ class Reader {
     // A window must touch the image wherever it stands: padding stays below the window's extent (pools: half of it).
     const int extent = op.dilation * (op.kernel - 1) + 1;
     if (pool ? 2 * op.pad > op.kernel : op.pad >= extent) {
-      fail(Error::WindowInvalid, fields.where() + ": a window of " + std::to_string(extent) + " with padding " +
-                                     std::to_string(op.pad));
+      fail(Error::WindowInvalid,
+           fields.where() + ": a window of " + std::to_string(extent) + " with padding " + std::to_string(op.pad));
     }
   }
 
@@ -158,8 +158,8 @@ class Reader {
     const ValueType& skip = use(fields.required("skip"), true, fields.where());
     op.skip = static_cast<int>(fields.required("skip").number);
     if (skip.channels != op.out_channels) {
-      fail(Error::ChannelsMismatch, fields.where() + ": the skip has " +
-                                        std::to_string(skip.channels) + " channels, the result " + std::to_string(op.out_channels));
+      fail(Error::ChannelsMismatch, fields.where() + ": the skip has " + std::to_string(skip.channels) +
+                                        " channels, the result " + std::to_string(op.out_channels));
     }
   }
 
@@ -217,8 +217,8 @@ int Program::binary_layers() const {
 Program read_program(const json::Value& text, int in_channels, const Limits& limits) {
   if (text.kind != json::Kind::Array) fail(Error::FieldTypeWrong, "program: expected a list of ops");
   if (text.items.size() > static_cast<std::size_t>(limits.ops)) {
-    fail(Error::ProgramTooLong, "the program has " + std::to_string(text.items.size()) + " ops, more than " +
-                                    std::to_string(limits.ops));
+    fail(Error::ProgramTooLong,
+         "the program has " + std::to_string(text.items.size()) + " ops, more than " + std::to_string(limits.ops));
   }
   Reader reader(limits, in_channels);
   int index = 0;

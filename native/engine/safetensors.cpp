@@ -79,22 +79,23 @@ Tensor read_entry(const json::Value& value, const std::string& name, std::uint64
 
 Safetensors::Safetensors(const Source& source, const Limits& limits) : source_(source) {
   const std::uint64_t size = source.size();
-  if (size < kLengthBytes) fail(Error::FileTooSmall, "the file has " + std::to_string(size) + " bytes, not even a header");
+  if (size < kLengthBytes)
+    fail(Error::FileTooSmall, "the file has " + std::to_string(size) + " bytes, not even a header");
   if (size > limits.file_bytes) {
-    fail(Error::FileTooLarge, "the file has " + std::to_string(size) + " bytes, more than " +
-                                  std::to_string(limits.file_bytes));
+    fail(Error::FileTooLarge,
+         "the file has " + std::to_string(size) + " bytes, more than " + std::to_string(limits.file_bytes));
   }
   std::uint8_t length_bytes[kLengthBytes];
   source.read(0, length_bytes, kLengthBytes);
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<std::uint64_t>(length_bytes[i]) << (8 * i);
   if (length > limits.header_bytes) {
-    fail(Error::HeaderTooLarge, "a header of " + std::to_string(length) + " bytes, more than " +
-                                    std::to_string(limits.header_bytes));
+    fail(Error::HeaderTooLarge,
+         "a header of " + std::to_string(length) + " bytes, more than " + std::to_string(limits.header_bytes));
   }
   if (length > size - kLengthBytes) {
-    fail(Error::HeaderLengthInvalid, "a header of " + std::to_string(length) + " bytes in a file of " +
-                                         std::to_string(size));
+    fail(Error::HeaderLengthInvalid,
+         "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(size));
   }
   data_begin_ = kLengthBytes + length;
 
@@ -150,8 +151,8 @@ Tensor& Safetensors::take(const std::string& name, const Shape& shape, bool real
     fail(Error::TensorTypeWrong, "tensor " + quoted(name) + ": expected " + (reals ? "F16 or F32" : "U8"));
   }
   if (tensor.shape != shape) {
-    fail(Error::TensorShapeWrong, "tensor " + quoted(name) + " has shape " + shape_text(tensor.shape) + ", expected " +
-                                      shape_text(shape));
+    fail(Error::TensorShapeWrong,
+         "tensor " + quoted(name) + " has shape " + shape_text(tensor.shape) + ", expected " + shape_text(shape));
   }
   tensor.taken = true;
   return tensor;

@@ -1,7 +1,8 @@
 // The engine's binding: arrays in, arrays out, the core's errors as ebnet's. The interpreter runs on meanwhile.
+#include "engine/engine.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -10,7 +11,6 @@
 #include <memory>
 
 #include "bconv/bconv.h"
-#include "engine/engine.h"
 #include "python/engine.h"
 
 namespace nb = nanobind;
@@ -62,7 +62,8 @@ Images images_of(const Engine& engine, const Array& array) {
   const auto channels = static_cast<std::size_t>(engine.model().program.in_channels);
   if (array.shape(reals ? 1 : 3) != channels) throw nb::value_error("images with another number of channels");
   for (std::size_t axis = 0; axis < 4; ++axis) {
-    if (array.shape(axis) > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw nb::value_error("too large");
+    if (array.shape(axis) > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw nb::value_error("too large");
   }
   Images images;
   images.batch = static_cast<int>(array.shape(0));
@@ -162,10 +163,8 @@ void bind_engine(nb::module_& module) {
       .def("run", &run, nb::arg("images"), "(logits [batch, classes], experts [layers, batch])")
       .def("trace", &trace, nb::arg("images"), "run's results and every op's value as [batch, pixels * channels]")
       .def("profile", &profile, nb::arg("images"), "Per op: name, kind, kernel, multiply-accumulates, seconds, shape")
-      .def("plan",
-           [](Engine& engine, int batch, int height, int width) {
-             without_gil([&] { return engine.plan(batch, height, width); });
-           })
+      .def("plan", [](Engine& engine, int batch, int height,
+                      int width) { without_gil([&] { return engine.plan(batch, height, width); }); })
       .def_prop_ro("threads", &Engine::threads)
       .def_prop_ro("classes", [](const Engine& engine) { return engine.model().program.classes(); })
       .def_prop_ro("in_channels", [](const Engine& engine) { return engine.model().program.in_channels; })

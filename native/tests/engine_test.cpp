@@ -1,6 +1,8 @@
 // The engine under the sanitizers, without Python: engine_test FILE
 // A good file runs at several sizes, batches and thread counts with equal results; every truncation and many damaged
 // copies give an error or run.
+#include "engine/engine.h"
+
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "ebnet.h"
-#include "engine/engine.h"
 
 namespace {
 

@@ -39,3 +39,7 @@ class Interrupted(EbnetError):
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
         self.signal = signal
+
+
+class StudyError(EbnetError):
+    """A search study is missing, damaged, of other settings, or its storage cannot be reached."""

@@ -45,7 +45,7 @@ def test_pack_takes_a_model_directory_and_half_precision(folder: Path) -> None:
 
 
 def test_pack_says_what_it_wants(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="neither final/config.json"):
+    with pytest.raises(CheckpointError, match=r"neither final/config\.json"):
         run("pack", tmp_path, "-o", tmp_path / "net.ebn")
     with pytest.raises(CheckpointError, match="not a directory"):
         run("pack", folder / "a.png", "-o", tmp_path / "net.ebn")
@@ -55,7 +55,7 @@ def test_inspect(folder: Path) -> None:
     text = run("inspect", folder / "net.ebn", "--tensors")
     assert "1111-0.25-1:2:2:2" in text
     assert "stages.3.0.0.gate.weight" in text
-    with pytest.raises(FormatError, match="JsonSyntax|Header"):
+    with pytest.raises(FormatError, match=r"HeaderTooLarge"):
         run("inspect", folder / "a.png")
 
 

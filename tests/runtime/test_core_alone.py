@@ -1,4 +1,4 @@
-"""The core without Python, under AddressSanitizer and UndefinedBehaviorSanitizer: its test program and the C example."""
+"""The core without Python, under AddressSanitizer and UBSan: its test program and the C example."""
 
 import re
 import shutil

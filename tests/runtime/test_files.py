@@ -52,7 +52,9 @@ def test_a_file_that_shrinks_is_an_error_not_a_signal(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:4000])
     assert code(path) == "TensorOffsetsInvalid"
     environment = os.environ | {"LD_PRELOAD": str(library)}
-    result = subprocess.run([sys.executable, "-c", script, str(path)], env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(path)], env=environment, capture_output=True, text=True, check=False
+    )
     assert result.stdout.strip() == "FileTruncated", result.stderr
 
 

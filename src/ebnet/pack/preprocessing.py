@@ -16,21 +16,16 @@ def complete_preprocessing(given: dict[str, Any] | None, config: NetworkConfig) 
     unknown = sorted(set(given) - set(FIELDS))
     if unknown:
         raise ConfigError(f"unknown preprocessing {', '.join(unknown)}; known are {', '.join(FIELDS)}")
-    size = given.get("size") or DEFAULT_SIZES[config.stem]
-    crop = given.get("crop") or size
-    complete = {
-        "size": int(size),
-        "resize": int(given.get("resize") or crop),
-        "crop": int(crop),
-        "mean": [float(value) for value in given.get("mean") or [0.0] * config.in_channels],
-        "std": [float(value) for value in given.get("std") or [1.0] * config.in_channels],
-        "in_channels": int(given.get("in_channels") or config.in_channels),
-    }
-    if not 1 <= complete["crop"] <= complete["resize"] or complete["size"] < 1:
+    size = int(given.get("size") or DEFAULT_SIZES[config.stem])
+    crop = int(given.get("crop") or size)
+    resize = int(given.get("resize") or crop)
+    mean = [float(value) for value in given.get("mean") or [0.0] * config.in_channels]
+    std = [float(value) for value in given.get("std") or [1.0] * config.in_channels]
+    if not 1 <= crop <= resize or size < 1:
         raise ConfigError(f"preprocessing={given!r}: size and crop are at least 1, and resize is not below crop")
-    channels = {complete["in_channels"], len(complete["mean"]), len(complete["std"]), config.in_channels}
-    if len(channels) > 1:
+    if {len(mean), len(std), given.get("in_channels", config.in_channels)} != {config.in_channels}:
         raise ConfigError(f"preprocessing={given!r} does not fit the network's {config.in_channels} input channels")
-    if min(complete["std"]) <= 0:
-        raise ConfigError(f"preprocessing std={complete['std']}: expected positive numbers")
-    return complete
+    if min(std) <= 0:
+        raise ConfigError(f"preprocessing std={std}: expected positive numbers")
+    values = (size, resize, crop, mean, std, config.in_channels)
+    return dict(zip(FIELDS, values, strict=True))

@@ -1,0 +1,136 @@
+"""The staged strategy, computed from results alone."""
+
+import pytest
+
+from ebnet.errors import ConfigError
+from ebnet.search.begin import check_possible
+from ebnet.search.budget import Budget
+from ebnet.search.candidate import Candidate
+from ebnet.search.directions import Phase, best, next_phase
+from ebnet.search.pareto import undominated
+from tests.search.studies import formula, prices, settings
+
+BUDGETS = (Budget("bops", 2e6),)
+SIZE = {"per_direction": 2, "combinations": 3}
+
+
+def search(seed: int = 0, budgets=BUDGETS, rounds: int = 2, accuracy=formula, **changes):
+    strategy = settings(seed=seed, **(SIZE | changes)).strategy
+    phases: list[Phase] = []
+    accuracies: dict[str, float] = {}
+    costs = prices()
+    while (phase := next_phase(strategy, [budgets] * rounds, phases, accuracies, costs)) is not None:
+        phases.append(phase)
+        for proposal in phase.proposals:
+            accuracies[proposal.candidate.key] = accuracy(proposal.candidate, lambda epoch, value: None)
+    return phases, accuracies
+
+
+def test_the_phases_are_the_papers():
+    phases, accuracies = search()
+    assert [(p.round, p.kind) for p in phases] == [
+        (0, "directions"),
+        (0, "combination"),
+        (1, "directions"),
+        (1, "combination"),
+    ]
+    base = settings().strategy.base
+    first, combined, second, _ = phases
+    assert first.origin == combined.origin == base
+    for proposal in first.proposals[1:]:
+        (direction,) = proposal.directions
+        changed = {
+            "arrangement": proposal.candidate.arch.blocks != base.arch.blocks,
+            "depth": sum(proposal.candidate.arch.blocks) != sum(base.arch.blocks),
+            "width": proposal.candidate.arch.expansion != base.arch.expansion,
+            "groups": proposal.candidate.arch.groups != base.arch.groups,
+        }
+        assert changed[direction]
+    assert {p.directions[0] for p in first.proposals[1:]} == {"depth", "width", "groups"}
+    assert all(len(proposal.directions) > 1 for proposal in combined.proposals)
+    after_round_one = {p.candidate.key: accuracies[p.candidate.key] for ph in phases[:2] for p in ph.proposals}
+    assert second.origin == best(after_round_one, BUDGETS, prices())
+    assert {d for p in second.proposals for d in p.directions} <= set(combined.promising)
+
+
+def test_the_same_seed_gives_the_same_candidates_whatever_the_order_of_results():
+    phases, accuracies = search()
+    assert search()[0] == phases
+    backwards = dict(reversed(accuracies.items()))
+    costs = prices()
+    for number, phase in enumerate(phases):
+        known = {key: value for key, value in backwards.items() if _planned(key, phases[:number])}
+        assert next_phase(settings(**SIZE).strategy, [BUDGETS] * 2, phases[:number], known, costs) == phase
+    assert search(seed=1)[0] != phases
+
+
+def _planned(key: str, phases: list[Phase]) -> bool:
+    return any(proposal.candidate.key == key for phase in phases for proposal in phase.proposals)
+
+
+@pytest.mark.parametrize("budget", [Budget("bops", 1.2e6), Budget("flops", 1.2e6), Budget("bytes", 1.5e5)])
+def test_nothing_outside_the_budget_is_proposed(budget):
+    _, accuracies = search(budgets=(budget,))
+    costs = prices()
+    assert len(accuracies) > 5
+    assert all(costs.of(Candidate.parse(key), budget.cost) <= budget.limit for key in accuracies)
+
+
+def test_a_base_outside_the_budget_is_the_origin_but_not_trained():
+    base = settings().strategy.base
+    limit = 0.9 * prices().of(base, "bops")
+    phases, accuracies = search(budgets=(Budget("bops", limit),))
+    assert phases[0].origin == base
+    assert base.key not in accuracies
+    assert accuracies
+    assert phases[2].origin != base
+
+
+def test_nothing_is_proposed_twice_as_new():
+    phases, _ = search(per_direction=3, combinations=5)
+    for number, phase in enumerate(phases):
+        if phase.kind == "combination":
+            assert not any(_planned(p.candidate.key, phases[:number]) for p in phase.proposals)
+        keys = [p.candidate.key for p in phase.proposals]
+        assert len(set(keys)) == len(keys)
+
+
+def test_a_direction_that_never_pays_is_not_followed():
+    def only_depth_pays(candidate: Candidate, report) -> float:
+        same = candidate.arch.expansion == settings().strategy.base.arch.expansion and max(candidate.arch.groups) == 1
+        return 0.5 + 0.01 * sum(candidate.arch.blocks) if same else 0.1
+
+    # Against FLOPs every other direction's networks are dearer or worse than the base.
+    phases, _ = search(accuracy=only_depth_pays, directions=("depth", "groups"), budgets=(Budget("flops", 5e6),))
+    assert phases[1].promising == ("depth",)
+    assert {d for p in phases[2].proposals for d in p.directions} == {"depth"}
+
+
+def test_the_winner_is_on_the_pareto_front():
+    for seed in range(5):
+        _, accuracies = search(seed)
+        winner = best(accuracies, BUDGETS, prices())
+        points = [(accuracies[key], prices().of(Candidate.parse(key), "bops")) for key in accuracies]
+        assert dict(zip(accuracies, undominated(points), strict=True))[winner.key]
+
+
+def test_of_equally_accurate_networks_the_cheapest_wins():
+    cheap, dear = "1111-0.25-1:1:1:1 +1x1 x1", "1112-0.25-1:1:1:1 +1x1 x1"
+    assert best({dear: 0.9, cheap: 0.9}, (), prices()).key == cheap
+    assert best({}, (), prices()) is None
+
+
+def test_undominated():
+    assert undominated([(0.9, 2.0), (0.9, 1.0), (0.8, 1.0), (0.5, 0.5), (0.9, 1.0)]) == [False, True, False, True, True]
+
+
+def test_impossible_budgets_are_refused_with_what_would_be_needed():
+    strategy = settings().strategy
+    with pytest.raises(ConfigError, match=r"no network within bops=10: the cheapest .* with bops=\d+"):
+        check_possible(strategy, (Budget("bops", 10),), prices())
+    check_possible(strategy, BUDGETS, prices())
+
+
+def test_phases_survive_json():
+    for phase in search()[0]:
+        assert Phase.from_dict(phase.to_dict()) == phase
