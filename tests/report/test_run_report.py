@@ -199,6 +199,16 @@ def test_command(tiny_run: TinyRun, bench_file: Path, tmp_path: Path) -> None:
     }
 
 
+def test_latency_against_peers_alone(tmp_path: Path) -> None:
+    """The JSON of benchmarks/latency.py."""
+    path = tmp_path / "latency.json"
+    times = {"engine": {"median_ms": 5.0, "min_ms": 4.0}, "torch": {"median_ms": 40.0, "min_ms": 30.0}}
+    path.write_text(json.dumps({"threads": 1, "rounds": 9, **times, "ratio": {"median_ms": 8.0}}))
+    report = make_report(path)
+    assert ("8.0x", "faster than torch") in report.facts
+    assert [figure.name for figure in report.figures] == ["latency"]
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"timings": []}', "\x00"])
 def test_what_is_no_bench(tmp_path: Path, content: str) -> None:
     path = tmp_path / "bench.json"
