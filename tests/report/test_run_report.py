@@ -67,7 +67,7 @@ def test_curves_are_the_metrics(report: Report, tiny_run: TinyRun) -> None:
     assert isinstance(curves, Lines)
     assert list(curves.series[0].values) == [100 * e["val"]["top1"] for e in epochs]
     assert list(curves.series[0].x) == list(range(1, len(epochs) + 1))
-    assert [span.label for span in curves.spans][-1] == "Stage II, all binary"
+    assert [span.label for span in curves.spans][-1] == "Stage II"
     assert len(curves.spans) == 4
 
 
@@ -148,7 +148,7 @@ def test_in_a_browser(page_file: Path, browser: Browser) -> None:
     assert dot_before is not None
 
     page.locator("#engine-ops .bar i").first.hover()
-    expect(page.locator("#tip")).to_contain_text("us")
+    expect(page.locator("#tip")).to_contain_text("µs")
     assert seen.complaints == []
     assert all(url.startswith(("file:", "data:")) for url in seen.requests)
 
