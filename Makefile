@@ -23,8 +23,9 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Two workers of one thread each: small networks gain nothing from more, and results do not depend on it.
 test: lint types
-	$(BIN)/pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
 
 docs: setup
 	$(BIN)/mkdocs build --strict

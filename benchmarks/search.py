@@ -1,11 +1,12 @@
 """Is the paper's staged search better than random search with the same number of trainings?
 
-    python benchmarks/search.py [--table mnist5k|stripes|FILE] [--seeds 200] [--json]
+    python benchmarks/search.py [--table mnist5k|mnist5k-one-epoch|FILE] [--seeds 200] [--json]
 
 Both choose from the networks of a table whose accuracies were measured once by training all of them
-(`benchmarks/search_grid.py`), so a "training" is a look-up and hundreds of searches take seconds. Each search starts
-from a base network drawn at random among those within the budget; random search draws as many different networks
-within the budget as the staged search trained. What counts is the best accuracy within the budget.
+(`benchmarks/search_grid.py`), so a "training" is a look-up and hundreds of searches take seconds. The staged search
+starts from the recipe's network, as `ebnet search` does, or with `--random-base` from one drawn among those within the
+budget; random search draws as many different networks within the budget as the staged search trained. What counts is
+the best accuracy within the budget.
 """
 
 import argparse
@@ -62,7 +63,14 @@ def staged_search(
     return trained
 
 
-def compare(table: Table, share: float, seeds: int, per_direction: int = 2, combinations: int = 2) -> Comparison:
+def compare(
+    table: Table,
+    share: float,
+    seeds: int,
+    per_direction: int = 2,
+    combinations: int = 2,
+    random_base: bool = False,
+) -> Comparison:
     prices = Prices(table.network, table.input_size)
     costs = {key: prices.of(Candidate.parse(key), "bops") for key in table.accuracies}
     limit = sorted(costs.values())[round(share * len(costs)) - 1]
@@ -71,7 +79,7 @@ def compare(table: Table, share: float, seeds: int, per_direction: int = 2, comb
     staged, drawn, trainings = [], [], []
     for seed in range(seeds):
         random = Random(f"{seed}/{share}")
-        base = Candidate.parse(random.choice(within))
+        base = Candidate.parse(random.choice(within)) if random_base else Candidate.of(table.network)
         budgets = (Budget("bops", limit),)
         trained = staged_search(table, base, budgets, prices, seed, per_direction, combinations)
         sample = random.sample(within, len(trained))
@@ -96,17 +104,17 @@ def compare(table: Table, share: float, seeds: int, per_direction: int = 2, comb
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--table", default="mnist5k", help="mnist5k, stripes or a file")
+    parser.add_argument("--table", default="mnist5k", help="mnist5k, mnist5k-one-epoch or a file")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--per-direction", type=int, default=2)
     parser.add_argument("--combinations", type=int, default=2)
+    parser.add_argument("--random-base", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     file = Path(arguments.table)
     table = read_table(file if file.exists() else shipped_table(arguments.table))
-    found = [
-        compare(table, share, arguments.seeds, arguments.per_direction, arguments.combinations) for share in SHARES
-    ]
+    size = (arguments.per_direction, arguments.combinations)
+    found = [compare(table, share, arguments.seeds, *size, random_base=arguments.random_base) for share in SHARES]
     if arguments.json:
         print(json.dumps([asdict(comparison) for comparison in found]))
         return

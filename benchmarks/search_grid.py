@@ -1,8 +1,7 @@
 """Train every network of a small grid once and keep their accuracies: the table that `benchmarks/search.py` searches.
 
     python benchmarks/search_grid.py --out src/ebnet/search/tabulated/mnist5k.json
-    python benchmarks/search_grid.py --set data.name=generated --epochs 4 \\
-        --out src/ebnet/search/tabulated/stripes.json
+    python benchmarks/search_grid.py --seed 1 --epochs 1 --out src/ebnet/search/tabulated/mnist5k-one-epoch.json
 
 Each network is trained with Stage I of the `demo` recipe at a reduced schedule, on one thread. The file is written
 after each network, and a second call goes on with what is missing.
@@ -15,10 +14,10 @@ import time
 from itertools import product
 from pathlib import Path
 
+from ebnet.files import write_atomically
 from ebnet.search.candidate import Candidate
 from ebnet.search.reduced import reduced_recipe
 from ebnet.train import Pictures, load_recipe, train
-from ebnet.train.files import write_atomically
 
 BLOCKS = ("1111", "1112", "1121", "1211", "1122", "1212", "1221", "1222")
 EXPANSIONS = ("0.25", "0.25:0.25:0.5:0.5", "0.5")
@@ -28,16 +27,15 @@ GROUPS = ("1:1:1:1", "1:1:4:4", "2:2:4:8")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--recipe", default="demo")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    recipe = load_recipe(arguments.recipe, [*arguments.set, f"seed={arguments.seed}"])
+    recipe = load_recipe(arguments.recipe, {"seed": arguments.seed})
     pictures = Pictures.open(recipe.data)
     candidates = [Candidate.parse("-".join(parts)) for parts in product(BLOCKS, EXPANSIONS, GROUPS)]
     table = {
-        "recipe": " ".join([arguments.recipe, *arguments.set]),
+        "recipe": arguments.recipe,
         "epochs": arguments.epochs,
         "seed": arguments.seed,
         "input_size": recipe.data.size,

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
+SPAN = re.compile(r"`([^`\n]+)`")
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 ONLY_PARSED = {
@@ -33,9 +34,13 @@ class Shown:
 
     document: str
     line: str
+    in_text: bool = False
+    """Named in a sentence, perhaps without its arguments; such commands are parsed."""
 
     @property
     def reason_not_to_run(self) -> str | None:
+        if self.in_text:
+            return "named in a sentence"
         return next((why for pattern, why in ONLY_PARSED.items() if re.match(pattern, self.line)), None)
 
     @property
@@ -54,11 +59,15 @@ class Shown:
 
 
 def shown(*programs: str) -> Iterator[Shown]:
-    """Every line of every fenced block that starts one of the programs."""
+    """Every line of every fenced block, and every piece of code in a sentence, that starts one of the programs."""
     for path in DOCUMENTS:
-        for language, block in FENCE.findall(path.read_text(encoding="utf-8")):
+        text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
+        for span in SPAN.findall(FENCE.sub("", text)):
+            if span.split(" ")[0] in programs and " " in span:
+                yield Shown(name, span, in_text=True)
+        for language, block in FENCE.findall(text):
             if language in ("", "bash", "console", "sh", "text"):
                 for line in block.replace("\\\n", " ").splitlines():
                     command = re.sub(r"^(\$ |\.venv/bin/)+", "", line.strip())
                     if command.split(" ")[0] in programs:
-                        yield Shown(str(path.relative_to(ROOT)), re.sub(r"\s+#\s.*$", "", command))
+                        yield Shown(name, re.sub(r"\s+#\s.*$", "", command))

@@ -52,10 +52,15 @@ def test_parses(command: Shown) -> None:
         rest = list(words)
         if rest and rest[0] not in program.commands and type(program).__name__ == "RunByDefault":
             rest.insert(0, "run")
+        if not rest and command.in_text:
+            return
         assert rest, f"{command} names no command"
         assert rest[0] in program.commands, f"there is no command {rest[0]!r}"
         program, words = program.commands[rest[0]], rest[1:]
-    program.make_context(program.name, words, parent=context)
+    try:
+        program.make_context(program.name, words, parent=context)
+    except click.MissingParameter:
+        assert command.in_text, f"{command} lacks an argument"
 
 
 @pytest.mark.parametrize("command", RUN, ids=str)

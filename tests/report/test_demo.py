@@ -11,12 +11,11 @@ from ebnet.cli.app import app
 
 SHORT = [
     "data.name=generated",
-    "data.size=16",
+    "data.size=32",
     "schedule.epochs=1",
     "schedule.warmup_epochs=0",
     "schedule.milestones=[]",
     "network.experts=2",
-    "network.stem=cifar",
 ]
 
 

@@ -67,7 +67,7 @@ def test_curves_are_the_metrics(report: Report, tiny_run: TinyRun) -> None:
     assert isinstance(curves, Lines)
     assert list(curves.series[0].values) == [100 * e["val"]["top1"] for e in epochs]
     assert list(curves.series[0].x) == list(range(1, len(epochs) + 1))
-    assert [span.label for span in curves.spans][-1] == "Stage II, all binary"
+    assert [span.label for span in curves.spans][-1] == "Stage II"
     assert len(curves.spans) == 4
 
 
@@ -148,7 +148,7 @@ def test_in_a_browser(page_file: Path, browser: Browser) -> None:
     assert dot_before is not None
 
     page.locator("#engine-ops .bar i").first.hover()
-    expect(page.locator("#tip")).to_contain_text("us")
+    expect(page.locator("#tip")).to_contain_text("µs")
     assert seen.complaints == []
     assert all(url.startswith(("file:", "data:")) for url in seen.requests)
 
@@ -197,6 +197,16 @@ def test_command(tiny_run: TinyRun, bench_file: Path, tmp_path: Path) -> None:
         "engine-ops.png",
         "engine-ops.svg",
     }
+
+
+def test_latency_against_peers_alone(tmp_path: Path) -> None:
+    """The JSON of benchmarks/latency.py."""
+    path = tmp_path / "latency.json"
+    times = {"engine": {"median_ms": 5.0, "min_ms": 4.0}, "torch": {"median_ms": 40.0, "min_ms": 30.0}}
+    path.write_text(json.dumps({"threads": 1, "rounds": 9, **times, "ratio": {"median_ms": 8.0}}))
+    report = make_report(path)
+    assert ("8.0x", "faster than torch") in report.facts
+    assert [figure.name for figure in report.figures] == ["latency"]
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"timings": []}', "\x00"])

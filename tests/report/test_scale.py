@@ -15,6 +15,7 @@ def test_ticks_are_round() -> None:
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
 def test_every_interval_is_covered_by_a_few_ticks(low: float, extent: float) -> None:
+    extent = max(extent, 1e-6 * abs(low))  # an axis of a narrower interval would need more digits than it can show
     scale = make_scale(low, low + extent)
     slack = 1e-6 * (scale.end - scale.start)
     assert scale.start - slack <= low
@@ -25,8 +26,7 @@ def test_every_interval_is_covered_by_a_few_ticks(low: float, extent: float) -> 
 @pytest.mark.parametrize("value", [0.0, 3.0, -2.5])
 def test_one_value_still_makes_an_axis(value: float) -> None:
     scale = make_scale(value, value)
-    assert scale.start < value < scale.end or scale.start <= value <= scale.end
-    assert scale.end > scale.start
+    assert scale.start < value < scale.end
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.25, "0.25"), (40, "40"), (1.7e6, "1.7M"), (0, "0")])

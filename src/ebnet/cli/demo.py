@@ -53,7 +53,8 @@ def _show(result: "DemoResult", console: "Console") -> None:
     from rich.table import Table
 
     from ebnet.cost.table import megabytes
-    from ebnet.report.training import TITLES, layer_title
+    from ebnet.report.names import layer_title
+    from ebnet.report.training import TITLES
 
     table = Table(box=SIMPLE, title="What came out", show_header=False)
     table.add_column(style="dim")

@@ -1,10 +1,9 @@
 """What a network costs, layer by layer, and how small it gets."""
 
-import re
-
 from ebnet.cost.profile import LayerCost, Profile
 from ebnet.cost.table import megabytes, short
 from ebnet.report.figure import Bars, Series
+from ebnet.report.names import layer_code
 
 BOPS_PER_OP = 64
 """A 64-bit word holds as many binary multiply-accumulates as the usual count of OPs divides by."""
@@ -13,7 +12,7 @@ BOPS_PER_OP = 64
 def cost_figures(profile: Profile) -> list[Bars]:
     """Operations and bytes of each layer."""
     layers = [layer for layer in profile.layers if layer.bops or layer.real_macs]
-    names = [_title(layer) for layer in layers]
+    names = [layer_code(layer.name) for layer in layers]
     parts = {
         "binary (BOPs / 64)": lambda layer: layer.bops / BOPS_PER_OP,
         "real multiply-accumulates": lambda layer: layer.real_macs,
@@ -27,7 +26,7 @@ def cost_figures(profile: Profile) -> list[Bars]:
     bits = [layer.binary_weights * experts / 8 for layer in layers]
     reals = [4.0 * layer.real_parameters for layer in layers]
     sizes = [
-        f"{_title(layer)}\n{megabytes(round(b))} of bits, {megabytes(round(r))} of fp32 reals"
+        f"{layer_code(layer.name)}\n{megabytes(round(b))} of bits, {megabytes(round(r))} of fp32 reals"
         for layer, b, r in zip(layers, bits, reals, strict=True)
     ]
     return [
@@ -55,10 +54,6 @@ def cost_figures(profile: Profile) -> list[Bars]:
 def float_bytes(profile: Profile, experts: int) -> int:
     """The same network with `experts` experts and every weight a 32-bit float."""
     return 4 * (profile.binary_weights * experts + profile.real_parameters)
-
-
-def _title(layer: LayerCost) -> str:
-    return re.sub(r"^stages\.(\d+)\.(\d+)\.units\.(\d+)\.", r"\1.\2.\3 ", layer.name)
 
 
 def _operations(layer: LayerCost) -> str:

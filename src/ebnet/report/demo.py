@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ebnet.cost.profile import profile
-from ebnet.models.pretrained import load_pretrained, write_atomically
+from ebnet.files import write_atomically
+from ebnet.models.pretrained import load_pretrained
 from ebnet.pack.file import pack
 from ebnet.pack.source import open_packable
 from ebnet.pack.verify import verify

@@ -10,8 +10,8 @@ import torch
 
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.report.figure import Choice, Colouring, HeatMap, Scatter
+from ebnet.report.names import layer_title
 from ebnet.report.page import Thumbnails
-from ebnet.report.training import layer_title
 from ebnet.train.pictures import Pictures
 
 OBSERVED = 1000
@@ -102,7 +102,7 @@ def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
             )
         )
     note = (
-        "Percent of each class's pictures that go to each expert; columns sum to 100. A dark cell is a class that an "
+        "Percent of each class's pictures that go to each expert; columns sum to 100. A full cell is a class that an "
         "expert serves nearly alone. The gates were never told the classes."
     )
     if len(present) > CLASSES_SHOWN:

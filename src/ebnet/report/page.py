@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from ebnet.models.pretrained import write_atomically
+from ebnet.files import write_atomically
 from ebnet.report.figure import PALETTE, Figure
 from ebnet.report.html import figure_html
 

@@ -1,7 +1,6 @@
 """The report of a training run."""
 
 from pathlib import Path
-from typing import Any
 
 from ebnet.cost.profile import profile
 from ebnet.cost.table import megabytes, short
@@ -10,7 +9,7 @@ from ebnet.models.pretrained import load_pretrained
 from ebnet.report.costs import cost_figures, float_bytes
 from ebnet.report.observe import classes_of_experts, embedding, observe
 from ebnet.report.page import Report, Section, Thumbnails
-from ebnet.report.speed import read_bench, speed_sections
+from ebnet.report.speed import read_bench, speed_facts, speed_sections
 from ebnet.report.training import TITLES, TrainingRecord, curves, expert_usage, read_training, stage_accuracy
 from ebnet.train.checkpoint import LAST
 from ebnet.train.pictures import Pictures
@@ -57,7 +56,7 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
     if bench is not None:
         measured = read_bench(bench)
         sections += speed_sections(measured)
-        facts += _speed_facts(measured)
+        facts += speed_facts(measured)
     subtitle = f"{recipe.network.arch}, {recipe.network.experts} experts, {recipe.data.name}"
     if stage not in (None, "stage2"):
         subtitle += f"; so far: {TITLES[str(stage)]}"
@@ -92,14 +91,3 @@ def _experts(
 def _accuracy_facts(record: TrainingRecord) -> list[tuple[str, str]]:
     names = {"stage2": "top-1, all binary", "teacher": "top-1, real-valued teacher"}
     return [(f"{record.results[n].top1:.1%}", title) for n, title in names.items() if n in record.results]
-
-
-def _speed_facts(bench: dict[str, Any]) -> list[tuple[str, str]]:
-    peers = bench.get("peers", [])
-    if len(peers) < 2:
-        return []
-    ours, theirs = peers[0], peers[1]
-    return [
-        (f"{1e3 * ours['median']:.2f} ms", "per picture in the engine"),
-        (f"{theirs['median'] / ours['median']:.1f}x", f"faster than {theirs['name']}"),
-    ]

@@ -1,13 +1,13 @@
 """How a run was trained: its curves, the accuracy of its stages and the usage of its experts, from its directory."""
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ebnet.errors import CheckpointError
 from ebnet.report.figure import Bars, Lines, Series, Span
+from ebnet.report.names import layer_title
 from ebnet.train.results import StageResult
 from ebnet.train.run_directory import METRICS, STATE, RunDirectory
 
@@ -17,6 +17,9 @@ TITLES = {
     "stage1-experts": "Stage I, experts",
     "stage2": "Stage II, all binary",
 }
+
+_SHORT = TITLES | {"teacher": "teacher", "stage2": "Stage II"}
+"""For the narrow room above the curves."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def curves(record: TrainingRecord) -> list[Lines]:
     spans: list[Span] = []
     places: list[float] = []
     for i, epoch in enumerate(record.epochs):
-        title = TITLES.get(epoch["stage"], epoch["stage"])
+        title = _SHORT[epoch["stage"]]
         places.append(i + 1)
         if spans and spans[-1].label == title:
             spans[-1] = Span(spans[-1].start, i + 1, title)
@@ -73,7 +76,7 @@ def curves(record: TrainingRecord) -> list[Lines]:
         Series(
             f"{name} accuracy",
             [100 * e["val"][key] for _, e in validated],
-            [f"{TITLES.get(e['stage'])}, epoch {e['epoch'] + 1}\n{name} {e['val'][key]:.2%}" for _, e in validated],
+            [f"{TITLES[e['stage']]}, epoch {e['epoch'] + 1}\n{name} {e['val'][key]:.2%}" for _, e in validated],
             [x for x, _ in validated],
         )
         for name, key in (("top-1", "top1"), ("top-5", "top5"))
@@ -82,16 +85,13 @@ def curves(record: TrainingRecord) -> list[Lines]:
         Series(
             "training loss",
             [e["train"]["loss"] for e in record.epochs],
-            [f"{TITLES.get(e['stage'])}, epoch {e['epoch'] + 1}\n{_terms(e['train'])}" for e in record.epochs],
+            [f"{TITLES[e['stage']]}, epoch {e['epoch'] + 1}\n{_terms(e['train'])}" for e in record.epochs],
             places,
         ),
         Series(
             "validation cross entropy",
             [e["val"]["loss"] for _, e in validated],
-            [
-                f"{TITLES.get(e['stage'])}, epoch {e['epoch'] + 1}\nvalidation {e['val']['loss']:.4f}"
-                for _, e in validated
-            ],
+            [f"{TITLES[e['stage']]}, epoch {e['epoch'] + 1}\nvalidation {e['val']['loss']:.4f}" for _, e in validated],
             [x for x, _ in validated],
         ),
     ]
@@ -166,8 +166,3 @@ def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
             limit=100,
         )
     ]
-
-
-def layer_title(name: str) -> str:
-    """`stages.2.1.units.0.conv` in words."""
-    return re.sub(r"^stages\.(\d+)\.(\d+)\.(?:units\.)?(\d+)(?:\.conv)?$", r"stage \1, block \2, conv \3", name)

@@ -128,7 +128,7 @@ class _Round:
         promising = self._promising(searched)
         everywhere = [proposal.candidate for proposal in searched.proposals if proposal.candidate.key in gains]
         options: dict[Direction, list[tuple[Move | None, float]]] = {}
-        for direction in self.strategy.directions:
+        for direction in promising if len(promising) > 1 else self.strategy.directions:
             moves = self._targets(origin, direction)
             tried: list[tuple[Move | None, float]] = [(m, gains[t.key]) for m, t in moves if t.key in gains]
             tried = sorted(tried, key=lambda option: -option[1])[: 2 * self.strategy.per_direction]
@@ -159,16 +159,20 @@ class _Round:
         return (phases[-1].promising if phases else ()) or self.strategy.directions
 
     def _promising(self, searched: Phase) -> tuple[Direction, ...]:
-        """Directions with a network that is more accurate than the origin, or as accurate and cheaper."""
-        gains, cost = self._gains(searched), self._cost(searched.origin)
-        better = {
-            direction
-            for proposal in searched.proposals
-            if (gain := gains.get(proposal.candidate.key)) is not None
-            and (gain > 0 or (gain == 0 and self._cost(proposal.candidate) < cost))
-            for direction in proposal.directions
-        }
-        return tuple(direction for direction in self.strategy.directions if direction in better)
+        """Directions with a network that is more accurate than the origin, or as accurate and cheaper.
+
+        Also those that could not be followed upwards for want of budget and lost accuracy downwards: together with a
+        direction that saves they may gain.
+        """
+        origin, gains = searched.origin, self._gains(searched)
+        found = []
+        for direction in self.strategy.directions:
+            tried = [p.candidate for p in searched.proposals if direction in p.directions and p.candidate.key in gains]
+            better = any(gains[c.key] > 0 or (gains[c.key] == 0 and self._cost(c) < self._cost(origin)) for c in tried)
+            hindered = bool(tried) and all(self._doublings(origin, c) < 0 for c in tried)
+            if better or (hindered and self._slope(origin, tried, gains) > 0):
+                found.append(direction)
+        return tuple(found)
 
     def _gains(self, searched: Phase) -> dict[str, float]:
         """Accuracy gained over the origin; where the origin was not trained, over the middle of its neighbours."""
