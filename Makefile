@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt
 
-.PHONY: demo test lint types setup clean
+.PHONY: demo test lint types docs setup clean
 
 setup: $(VENV)/.installed
 
@@ -14,7 +14,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(NATIVE)
 	touch $@
 
 demo: setup
-	$(BIN)/ebnet summary 1262-2-4:8:8:16 --experts 4
+	$(BIN)/ebnet demo
 
 lint: setup
 	$(BIN)/ruff check .
@@ -23,8 +23,12 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Two workers of one thread each: small networks gain nothing from more, and results do not depend on it.
 test: lint types
-	$(BIN)/pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
+
+docs: setup
+	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build site .pytest_cache .mypy_cache .ruff_cache

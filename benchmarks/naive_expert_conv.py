@@ -3,7 +3,6 @@
 The point of comparison for the benchmarks; `use_naive` puts it into any network.
 """
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -29,14 +28,3 @@ def use_naive(model: nn.Module) -> None:
     for layer in model.modules():
         if isinstance(layer, ExpertBinaryConv2d) and layer.gate is not None:
             layer.convolve = lambda x_hat, mean, layer=layer: convolve(layer, x_hat, mean)  # type: ignore[assignment, misc]
-
-
-def largest_difference(layer: ExpertBinaryConv2d, x: Tensor) -> float:
-    """Between both formulations, over output and gradients, relative to the largest value of each."""
-    mean = x.mean((2, 3))
-    results = []
-    for run in (lambda: layer.convolve(x, mean), lambda: convolve(layer, x, mean)):
-        y = run()
-        inputs = [layer.weight, *layer.gate.parameters()]  # type: ignore[union-attr]
-        results.append([y.detach(), *torch.autograd.grad(y, inputs, torch.cos(y.detach()))])
-    return max(float((a - b).abs().max() / a.abs().max().clamp(min=1e-30)) for a, b in zip(*results, strict=True))

@@ -16,10 +16,10 @@ import time
 from itertools import product
 from pathlib import Path
 
+from ebnet.files import write_atomically
 from ebnet.search.candidate import Candidate
 from ebnet.search.reduced import reduced_recipe
 from ebnet.train import Pictures, load_recipe, train
-from ebnet.train.files import write_atomically
 
 BLOCKS = ("1111", "1112", "1121", "1211", "1122", "1212", "1221", "1222")
 EXPANSIONS = ("0.25", "0.25:0.25:0.5:0.5", "0.5")

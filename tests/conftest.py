@@ -7,5 +7,10 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 from hypothesis import settings
 
+from tests.browser import browser
+from tests.tiny_run import tiny_run
+
+__all__ = ["browser", "tiny_run"]
+
 settings.register_profile("ebnet", deadline=None, print_blob=True)
 settings.load_profile("ebnet")

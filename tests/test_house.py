@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "ebnet"
-LEVEL = {"errors": 0, "_native": 0, "arch": 0, "nn": 1, "models": 2, "runtime": 2, "data": 2, "cost": 3, "pack": 3}
+LEVEL = {
+    "errors": 0,
+    "files": 0,
+    "_native": 0,
+    "arch": 0,
+    "nn": 1,
+    "models": 2,
+    "runtime": 2,
+    "data": 2,
+    "cost": 3,
+    "pack": 3,
+}
 LEVEL |= {"train": 3, "search": 4, "report": 4, "serve": 4, "zoo": 4, "cli": 5}
 TORCH_FREE = ["ebnet", "ebnet.arch", "ebnet.cost", "ebnet.models.layout", "ebnet.runtime", "ebnet.cli.app"]
 

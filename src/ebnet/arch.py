@@ -30,11 +30,12 @@ _EXAMPLE = "a network is named like 1262-2-4:8:8:16 (blocks-expansion-groups)"
 class Arch:
     """A network's shape: blocks, expansion and groups of each of the four stages.
 
-    >>> arch = Arch.parse("1262-2-4:8:8:16")
-    >>> arch.widths
-    (128, 256, 512, 1024)
-    >>> str(arch)
-    '1262-2-4:8:8:16'
+    Examples:
+        >>> arch = Arch.parse("1262-2-4:8:8:16")
+        >>> arch.widths
+        (128, 256, 512, 1024)
+        >>> str(arch)
+        '1262-2-4:8:8:16'
     """
 
     blocks: tuple[int, ...]

@@ -22,7 +22,7 @@ from ebnet.train.checkpoint import LAST, PREVIOUS, load_checkpoint
 from ebnet.train.loop import Trainer
 from tests.train.tiny import pictures, tiny, write_recipe
 
-KILLS = 4
+KILLS = 5
 SMALL = {"schedule__batch_size": 16, "schedule__epochs": 2}
 
 
@@ -135,12 +135,11 @@ def _start(recipe: Path, out: Path) -> subprocess.Popen[str]:
     )
 
 
-def _wait_for_steps(process: subprocess.Popen[str], out: Path) -> None:
-    """Until this process has trained: the metrics file changes again after it was cut to the last checkpoint."""
+def _wait_for_records(process: subprocess.Popen[str], out: Path, count: int) -> None:
+    """Until the run has written so many lines of metrics: about one a step, over all stages."""
     metrics = out / "metrics.jsonl"
-    seen = metrics.stat().st_mtime_ns if metrics.exists() else 0
-    while process.poll() is None and not (metrics.exists() and metrics.stat().st_mtime_ns != seen):
-        time.sleep(0.01)
+    while process.poll() is None and not (metrics.exists() and metrics.read_bytes().count(b"\n") >= count):
+        time.sleep(0.005)
 
 
 @pytest.mark.slow
@@ -148,16 +147,15 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path: Path) ->
     recipe, out, undisturbed = write_recipe(tmp_path / "tiny.toml"), tmp_path / "run", tmp_path / "undisturbed"
     output, _ = _start(recipe, undisturbed).communicate(timeout=600)
     assert "stage2: done" in output
-    rng, kills = random.Random(1), 0
-    while kills < KILLS:
+    lines = (undisturbed / "metrics.jsonl").read_bytes().count(b"\n")
+    rng, told = random.Random(1), ""
+    for count in sorted(rng.sample(range(1, lines - 6), KILLS)):
         process = _start(recipe, out)
-        _wait_for_steps(process, out)
-        time.sleep(rng.uniform(0.0, 0.5))
-        assert process.poll() is None, "the run is too short to be killed"
+        _wait_for_records(process, out, count)
+        time.sleep(rng.uniform(0.0, 0.1))  # into the step or the checkpoint after it
         process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
-        kills += 1
-    output, _ = _start(recipe, out).communicate(timeout=600)
-    assert "going on at step" in output
+        told += process.communicate()[0]
+        assert process.returncode == -signal.SIGKILL, "the run ended before it could be killed"
+    told += _start(recipe, out).communicate(timeout=600)[0]
+    assert "going on at step" in told
     assert _everything(out) == _everything(undisturbed)

@@ -13,6 +13,7 @@ from rich.markup import escape
 from ebnet.cli import (
     bench,
     data,
+    demo,
     eval,
     export_onnx,
     import_official,
@@ -20,7 +21,9 @@ from ebnet.cli import (
     memory,
     pack,
     predict,
+    report,
     search,
+    serve,
     summary,
     train,
     verify,
@@ -39,7 +42,6 @@ app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
 app.command("train")(train.train)
 app.command("eval")(eval.eval)
-app.add_typer(search.search, name="search")
 app.command("pack")(pack.pack)
 app.command("inspect")(inspect.inspect)
 app.command("predict")(predict.predict)
@@ -47,6 +49,10 @@ app.command("verify")(verify.verify)
 app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
 app.add_typer(data.data, name="data")
+app.add_typer(search.search, name="search")
+app.command("demo")(demo.demo)
+app.command("report")(report.report)
+app.command("serve")(serve.serve)
 
 
 def main() -> None:

@@ -190,11 +190,11 @@ def recipe(
     Example: `ebnet search recipe studies/a -o winner.toml && ebnet train winner.toml`
     """
     from ebnet.errors import StudyError
+    from ebnet.files import write_atomically
     from ebnet.search.candidate import Candidate
     from ebnet.search.directory import open_study
     from ebnet.search.population import population
     from ebnet.search.reduced import full_recipe
-    from ebnet.train.files import write_atomically
 
     found = population(open_study(study, storage))
     chosen = found.member(Candidate.parse(candidate)) if candidate else found.winner

@@ -1,8 +1,6 @@
 """A network on disk: `config.json` for its structure, `model.safetensors` for its numbers. No pickle."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from ebnet.errors import CheckpointError, EbnetError
+from ebnet.files import write_atomically
 from ebnet.models.config import NetworkConfig
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.precision import Precision
@@ -68,21 +67,6 @@ def load_state(model: torch.nn.Module, state: dict[str, torch.Tensor], source: s
     if faults:
         raise CheckpointError(f"{source} does not fit the network:\n  " + "\n  ".join(faults))
     model.load_state_dict(state)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write through a temporary file, fsync and rename, so that `path` is always old or new, never half."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _read_config(path: Path) -> dict[str, Any]:

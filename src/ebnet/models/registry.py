@@ -31,8 +31,9 @@ def network_config(name: str, **settings: Any) -> NetworkConfig:
 def create_model(arch: Any, precision: Precision | str = Precision.REAL, **settings: Any) -> ExpertBinaryNetwork:
     """Build a network from a notation or a name.
 
-    >>> model = create_model("1262-2-4:8:8:16", experts=4)
-    >>> small = create_model("1111-0.25-1:1:2:2", experts=4, num_classes=10, stem="cifar")
+    Examples:
+        >>> model = create_model("1262-2-4:8:8:16", experts=4)
+        >>> small = create_model("1111-0.25-1:1:2:2", experts=4, num_classes=10, stem="cifar")
 
     Args:
         arch: the notation, an `Arch`, or one of `list_models()`.

@@ -16,6 +16,8 @@ products add (1 + N) / L of that on a map of L positions. Two ways to make one:
     convolution:  one weight-gradient convolution with (samples * groups) groups. Best where columns would be large.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -39,7 +41,7 @@ class ByProducts:
         self.shape, self.geometry = theta.shape, geometry
         self.theta = self._by_tap(theta)
         self.totals = torch.zeros_like(self.theta)
-        self.scratch = theta.new_empty(0)
+        self.products, self.columns, self.padded = Scratch(), Scratch(), Scratch()
 
     def add(self, expert: int, dy: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
         """Add the samples of `expert` to its total and return their scores [samples, experts].
@@ -53,12 +55,13 @@ class ByProducts:
         samples = max(1, CHUNK // (groups * fan_in * dy.shape[3]))
         for start in range(0, len(dy), samples):
             some = slice(start, start + samples)
-            columns = _columns(x[some], self.shape[3:], self.geometry)
+            columns = self._columns(x[some])
             tile = max(1, CHUNK // (len(columns) * fan_in))
             for first in range(0, rows, tile):
                 outs = slice(first, first + tile)
-                gradients = self._product(dy[some, :, outs].flatten(0, 1), columns)
-                gradients = gradients.unflatten(0, (-1, groups))
+                part = dy[some, :, outs].flatten(0, 1)
+                gradients = self.products.take(dy, len(part), part.shape[1], fan_in)
+                gradients = torch.bmm(part, columns, out=gradients).unflatten(0, (-1, groups))
                 scores[some] += gradients.flatten(1) @ directions[:, :, outs].flatten(1).T
                 self.totals[expert, :, outs] += gradients.sum(0)
         return scores
@@ -68,13 +71,29 @@ class ByProducts:
         experts, out, cin, *_ = self.shape
         return self.totals.view(experts, out, -1, cin).transpose(2, 3).reshape(self.shape)
 
-    def _product(self, dy: Tensor, columns: Tensor) -> Tensor:
-        """dy @ columns, always into the same memory: fresh pages for every chunk would cost as much as the product."""
-        shape = (*dy.shape[:2], columns.shape[2])
-        count = shape[0] * shape[1] * shape[2]
-        if self.scratch.numel() < count:
-            self.scratch = dy.new_empty(count)
-        return torch.bmm(dy, columns, out=self.scratch[:count].view(shape))
+    def _columns(self, x: Tensor) -> Tensor:
+        """What each output position sees: [samples * groups, positions, taps * channels of a group]."""
+        samples, channels, *size = x.shape
+        stride, padding, dilation, groups = self.geometry
+        kernel = self.shape[3:]
+        pictures, depth = samples * groups, channels // groups
+        if tuple(kernel) == (1, 1) and padding == (0, 0):
+            return x[:, :, :: stride[0], :: stride[1]].reshape(pictures, depth, -1).transpose(1, 2)
+        # One picture per group, channels last: the taps of a kernel row are then one run of memory.
+        height, width = size
+        top, left = padding
+        padded = self.padded.take(x, pictures, height + 2 * top, width + 2 * left, depth).zero_()
+        inside = padded[:, top : top + height, left : left + width]
+        inside.copy_(x.reshape(pictures, depth, height, width).permute(0, 2, 3, 1))
+        picture, down, right, _ = padded.stride()
+        positions = [
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, p, d, k, s in zip(size, padding, dilation, kernel, stride, strict=True)
+        ]
+        steps = (down * stride[0], right * stride[1], down * dilation[0], right * dilation[1])
+        seen = padded.as_strided((pictures, *positions, *kernel, depth), (picture, *steps, 1))
+        columns = self.columns.take(x, *seen.shape).copy_(seen)
+        return columns.view(pictures, positions[0] * positions[1], -1)
 
     def _by_tap(self, weights: Tensor) -> Tensor:
         """Columns come channels-last, so the weights' last dimensions become (tap, channel)."""
@@ -82,6 +101,20 @@ class ByProducts:
         groups = self.geometry.groups
         by_tap = weights.reshape(experts, groups, out // groups, cin, -1).transpose(3, 4)
         return by_tap.reshape(experts, groups, out // groups, -1)
+
+
+class Scratch:
+    """Memory that a chunk leaves to the next: fresh pages for every chunk would cost as much as its products."""
+
+    def __init__(self) -> None:
+        self.memory: Tensor | None = None
+
+    def take(self, like: Tensor, *shape: int) -> Tensor:
+        """Uninitialised numbers of this shape, in the type of `like`."""
+        count = math.prod(shape)
+        if self.memory is None or self.memory.numel() < count:
+            self.memory = like.new_empty(count)
+        return self.memory[:count].view(shape)
 
 
 class ByConvolution:
@@ -112,25 +145,3 @@ class ByConvolution:
 
     def weight_gradients(self) -> Tensor:
         return self.totals
-
-
-def _columns(x: Tensor, kernel: torch.Size, geometry: Geometry) -> Tensor:
-    """What each output position sees: [samples * groups, positions, taps * channels of a group]."""
-    samples, channels, height, width = x.shape
-    stride, padding, dilation, groups = geometry
-    if tuple(kernel) == (1, 1) and padding == (0, 0):
-        x = x[:, :, :: stride[0], :: stride[1]]
-        return x.reshape(samples * groups, channels // groups, -1).transpose(1, 2)
-    # One picture per group, channels last: the taps of a kernel row are then one run of memory.
-    top, left = padding
-    padded = x.new_zeros(samples * groups, height + 2 * top, width + 2 * left, channels // groups)
-    inside = padded[:, top : top + height, left : left + width]
-    inside.copy_(x.reshape(samples * groups, channels // groups, height, width).permute(0, 2, 3, 1))
-    picture, down, right, _ = padded.stride()
-    positions = [
-        (size + 2 * p - d * (k - 1) - 1) // s + 1
-        for size, p, d, k, s in zip((height, width), padding, dilation, kernel, stride, strict=True)
-    ]
-    steps = (down * stride[0], right * stride[1], down * dilation[0], right * dilation[1])
-    seen = padded.as_strided((len(padded), *positions, *kernel, channels // groups), (picture, *steps, 1))
-    return seen.reshape(len(padded), positions[0] * positions[1], -1)

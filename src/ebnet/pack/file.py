@@ -8,8 +8,8 @@ import numpy as np
 from safetensors.numpy import save
 
 from ebnet.errors import ConfigError, NonFiniteError
+from ebnet.files import write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.models.pretrained import write_atomically
 from ebnet.pack.preprocessing import complete_preprocessing
 from ebnet.pack.program import Program
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ebnet.files import write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.models.pretrained import write_atomically
 from ebnet.pack.program import Program
 
 OPSET = 17

@@ -1,0 +1,1 @@
+"""Everything people look at: figures as data, their two renderings, the one-file report and the demo."""

@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ebnet.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
@@ -25,17 +29,22 @@ class Preprocessing:
         """An image file as uint8 [size, size, channels]; the engine itself normalises."""
         from PIL import Image, UnidentifiedImageError
 
-        mode = MODES.get(self.in_channels)
-        if mode is None:
-            raise DataError(f"{path}: image files have 1, 3 or 4 channels, the network wants {self.in_channels}")
         try:
             with Image.open(path) as image:
-                converted = image.convert(mode)
+                return self.fit(image)
         except FileNotFoundError:
             raise DataError(f"{path} does not exist") from None
         except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise DataError(f"{path} is not a readable image: {error}") from error
-        resized = converted.resize((self.size, self.size), Image.Resampling.BILINEAR, box=self._box(*converted.size))
+
+    def fit(self, image: "Image.Image") -> np.ndarray:
+        """An opened Pillow image as uint8 [size, size, channels]."""
+        from PIL import Image
+
+        mode = MODES.get(self.in_channels)
+        if mode is None:
+            raise DataError(f"images have 1, 3 or 4 channels, the network wants {self.in_channels}")
+        resized = image.convert(mode).resize((self.size, self.size), Image.Resampling.BILINEAR, self._box(*image.size))
         pixels = np.asarray(resized)
         return pixels[:, :, None] if pixels.ndim == 2 else pixels
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from ebnet.errors import StudyError
+from ebnet.files import explained, write_atomically
 from ebnet.search import storage as storages
 from ebnet.search.study import Study
-from ebnet.train.files import explained, write_atomically
 
 POINTER = "study.json"
 

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from ebnet.files import explained
 from ebnet.search.budget import TITLES
 from ebnet.search.candidate import Candidate
 from ebnet.search.directions import Phase
 from ebnet.search.population import Member, Population
-from ebnet.train.files import explained
 
 FORMATS = ("png", "svg")
 

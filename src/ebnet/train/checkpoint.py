@@ -17,7 +17,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ebnet.errors import CheckpointError
-from ebnet.train.files import write_atomically
+from ebnet.files import write_atomically
 
 FORMAT = "ebnet-checkpoint"
 VERSION = "1"

@@ -4,6 +4,7 @@ Every function also works, and does nothing special, in a single process.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -75,7 +76,12 @@ def process_group(device: torch.device) -> Iterator[None]:
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield
+        dist.barrier()
     finally:
+        # At the end torch joins gloo's threads while it holds the interpreter's lock, and a thread that still has a
+        # Python tensor to let go of waits for that lock: a deadlock. After a barrier, which has no such tensor, and a
+        # moment without the lock, they have none left.
+        time.sleep(0.1)
         dist.destroy_process_group()
 
 

@@ -107,7 +107,7 @@ class Trainer:
             if self.recipe.compute.sync_batch_norm:
                 sync_batch_norm(network)
             model = DistributedDataParallel(network, device_ids=[self.device] if self.device.type == "cuda" else None)
-        return torch.compile(model) if self.recipe.compute.compile else model  # type: ignore[return-value]
+        return torch.compile(model, dynamic=False) if self.recipe.compute.compile else model  # type: ignore[return-value]
 
     def _autocast(self) -> AbstractContextManager[None]:
         usable = self.recipe.compute.mixed_precision and self.device.type == "cuda" and torch.cuda.is_bf16_supported()

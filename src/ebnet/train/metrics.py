@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ebnet.files import explained
 from ebnet.train.distributed import sum_over_ranks
-from ebnet.train.files import explained
 
 
 @dataclass

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ebnet.errors import CheckpointError, ConfigError
+from ebnet.files import explained, sync_directory, write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.train.distributed import barrier, rank
-from ebnet.train.files import explained, sync_directory, write_atomically
 from ebnet.train.recipe import Recipe, StageName, load_recipe
 from ebnet.train.recipe_text import write_toml
 from ebnet.train.stages import STAGES

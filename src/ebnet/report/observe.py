@@ -1,0 +1,165 @@
+"""What a network does with test pictures: the experts it picks, for which classes, and its features in the plane."""
+
+import io
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.report.figure import Choice, Colouring, HeatMap, Scatter
+from ebnet.report.names import layer_title
+from ebnet.report.page import Thumbnails
+from ebnet.train.pictures import Pictures
+
+OBSERVED = 1000
+"""Pictures that are classified."""
+
+EMBEDDED = 600
+"""Pictures of the t-SNE, which grows with the square of their number."""
+
+THUMBNAIL = 28
+CLASSES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A network's answers, picture by picture."""
+
+    pictures: np.ndarray
+    """uint8 [count, height, width, channels]."""
+    labels: np.ndarray
+    predicted: np.ndarray
+    features: np.ndarray
+    experts: np.ndarray
+    """[layers, count]; no layers where there is nothing to choose."""
+    layers: list[str]
+    classes: list[str]
+
+    @property
+    def accuracy(self) -> float:
+        return float((self.labels == self.predicted).mean())
+
+
+@torch.no_grad()
+def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSERVED) -> Observation:
+    """Classify pictures that are spread evenly over the validation set."""
+    network.eval()
+    layers = {name: layer for name, layer in network.binary_layers().items() if _chooses(network)}
+    every = max(1, len(pictures.val) // count)
+    kept: list[tuple[np.ndarray, ...]] = []
+    position = 0
+    for images, labels in pictures.validation().epoch(0):
+        chosen = [i for i in range(len(labels)) if (position + i) % every == 0]
+        position += len(labels)
+        if chosen and sum(len(batch[1]) for batch in kept) < count:
+            features = network.embed(pictures.normalise.tensor(images[chosen]))
+            picked = [_last_experts(layer) for layer in layers.values()]
+            kept.append(
+                (
+                    images[chosen].numpy(),
+                    labels[chosen].numpy(),
+                    network.classifier(features).argmax(1).numpy(),
+                    features.numpy(),
+                    np.stack(picked, 1) if picked else np.zeros((len(chosen), 0), np.int64),
+                )
+            )
+    shown, truth, predicted, embedded, experts = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return Observation(shown, truth, predicted, embedded, experts.T, list(layers), list(pictures.val.classes))
+
+
+def _last_experts(layer: Any) -> np.ndarray:
+    return layer.last_experts.numpy()
+
+
+def _chooses(network: ExpertBinaryNetwork) -> bool:
+    return network.config.conv == "expert" and network.config.experts > 1
+
+
+def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
+    """For every layer, where the pictures of each class go."""
+    if not seen.layers:
+        return []
+    present = [c for c in range(len(seen.classes)) if (seen.labels == c).any()]
+    options = []
+    for layer, chosen in zip(seen.layers, seen.experts, strict=True):
+        shares = {
+            c: np.bincount(chosen[seen.labels == c], minlength=experts) / (seen.labels == c).sum() for c in present
+        }
+        shown = sorted(sorted(present, key=lambda c: -shares[c].max())[:CLASSES_SHOWN])
+        options.append(
+            HeatMap(
+                f"classes-of-experts-{layer.replace('.', '-')}",
+                layer_title(layer),
+                "",
+                [str(e) for e in range(experts)],
+                [seen.classes[c] for c in shown],
+                [[float(shares[c][e]) for c in shown] for e in range(experts)],
+                "expert",
+                "class",
+            )
+        )
+    note = (
+        "Percent of each class's pictures that go to each expert; columns sum to 100. A full cell is a class that an "
+        "expert serves nearly alone. The gates were never told the classes."
+    )
+    if len(present) > CLASSES_SHOWN:
+        note += f" Of {len(present)} classes, the {CLASSES_SHOWN} that go most to a single expert are shown."
+    return [Choice("classes-of-experts", "Which classes each expert serves", note, "layer", options)]
+
+
+def embedding(seen: Observation, experts: int) -> tuple[list[Scatter], Thumbnails | None]:
+    """The features before the classifier by t-SNE (the paper's figure 1b), with the pictures to hover over."""
+    from sklearn.manifold import TSNE
+
+    count = len(seen.labels)
+    if count < 10:
+        return [], None
+    chosen = np.linspace(0, count - 1, min(EMBEDDED, count)).round().astype(int)
+    places = TSNE(perplexity=min(30, len(chosen) / 4), init="pca", random_state=0).fit_transform(seen.features[chosen])
+    colourings = [
+        Colouring(f"the expert of {layer_title(layer)}", row[chosen].tolist(), [f"expert {e}" for e in range(experts)])
+        for layer, row in reversed(list(zip(seen.layers, seen.experts, strict=True)))
+    ]
+    if len(seen.classes) <= CLASSES_SHOWN:
+        colourings.append(Colouring("class", seen.labels[chosen].tolist(), seen.classes))
+    right = (seen.labels == seen.predicted)[chosen]
+    colourings.append(Colouring("prediction", (~right).astype(int).tolist(), ["right", "wrong"]))
+    tips = [_tip(seen, i) for i in chosen]
+    scatter = Scatter(
+        "features",
+        "Features before the classifier (t-SNE)",
+        f"{len(chosen)} test pictures; near each other means alike to the network. Coloured by the expert of the last "
+        "layer, as in the paper's figure 1b: where colours form islands, experts have specialised. Hover to see the "
+        "picture.",
+        places[:, 0].tolist(),
+        places[:, 1].tolist(),
+        tips,
+        colourings,
+        pictures=True,
+    )
+    return [scatter], _thumbnails(seen.pictures[chosen])
+
+
+def _tip(seen: Observation, index: int) -> str:
+    truth, guess = seen.classes[seen.labels[index]], seen.classes[seen.predicted[index]]
+    verdict = f"{truth}, recognised" if truth == guess else f"{truth}, taken for {guess}"
+    path = " ".join(str(e) for e in seen.experts[:, index])
+    return f"{verdict}\nexperts {path}" if path else verdict
+
+
+def _thumbnails(pictures: np.ndarray) -> Thumbnails:
+    from PIL import Image
+
+    columns = math.ceil(math.sqrt(len(pictures)))
+    rows = math.ceil(len(pictures) / columns)
+    grey = pictures.shape[3] == 1
+    sheet = Image.new("L" if grey else "RGB", (columns * THUMBNAIL, rows * THUMBNAIL))
+    for i, pixels in enumerate(pictures):
+        picture = Image.fromarray(pixels[:, :, 0] if grey else pixels[:, :, :3]).resize((THUMBNAIL, THUMBNAIL))
+        sheet.paste(picture, (i % columns * THUMBNAIL, i // columns * THUMBNAIL))
+    data = io.BytesIO()
+    sheet.save(data, "PNG", optimize=True)
+    return Thumbnails(data.getvalue(), columns, rows)

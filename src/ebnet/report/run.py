@@ -1,0 +1,93 @@
+"""The report of a training run."""
+
+from pathlib import Path
+
+from ebnet.cost.profile import profile
+from ebnet.cost.table import megabytes, short
+from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.models.pretrained import load_pretrained
+from ebnet.report.costs import cost_figures, float_bytes
+from ebnet.report.observe import classes_of_experts, embedding, observe
+from ebnet.report.page import Report, Section, Thumbnails
+from ebnet.report.speed import read_bench, speed_facts, speed_sections
+from ebnet.report.training import TITLES, TrainingRecord, curves, expert_usage, read_training, stage_accuracy
+from ebnet.train.checkpoint import LAST
+from ebnet.train.pictures import Pictures
+from ebnet.train.recipe import Recipe
+from ebnet.train.run_directory import RunDirectory
+from ebnet.train.stages import load_stage
+
+
+def run_report(path: Path, bench: Path | None = None, data: Path | None = None) -> Report:
+    """Of a run that is finished, running or interrupted; what is not there yet is left out.
+
+    Args:
+        bench: a bench file of the packed network, for the sections on speed.
+        data: where the data set lies now, if it has moved since the training.
+    """
+    run = RunDirectory(path)
+    recipe = run.recipe()
+    record = read_training(run)
+    if data is not None:
+        recipe = recipe.changed({"data.root": str(data.resolve())})
+    sections = [
+        Section(
+            "Training",
+            "First the real-valued teacher, then binary activations, then several experts, then binary weights.",
+            [*curves(record), *stage_accuracy(record)],
+        )
+    ]
+    network, stage = _network(run, recipe)
+    thumbnails: Thumbnails | None = None
+    facts = _accuracy_facts(record)
+    if network is not None:
+        expert_sections, thumbnails = _experts(network, record, Pictures.open(recipe.data))
+        sections += expert_sections
+        costs = profile(network.config, recipe.data.size)
+        text = f"Counted, not measured; {network.config.arch} at {recipe.data.size} x {recipe.data.size}."
+        sections.append(Section("Cost", text, cost_figures(costs)))
+        facts += [
+            (short(costs.bops), "binary operations per picture"),
+            (
+                megabytes(costs.bytes_fp32),
+                f"as bits and fp32 reals; {megabytes(float_bytes(costs, costs.config.experts))} as floats",
+            ),
+        ]
+    if bench is not None:
+        measured = read_bench(bench)
+        sections += speed_sections(measured)
+        facts += speed_facts(measured)
+    subtitle = f"{recipe.network.arch}, {recipe.network.experts} experts, {recipe.data.name}"
+    if stage not in (None, "stage2"):
+        subtitle += f"; so far: {TITLES[str(stage)]}"
+    return Report(f"{recipe.name}: an expert binary network", subtitle, facts, sections, thumbnails)
+
+
+def _network(run: RunDirectory, recipe: Recipe) -> tuple[ExpertBinaryNetwork | None, str | None]:
+    """The finished network, or that of the last stage which has one."""
+    if run.final.is_dir():
+        return load_pretrained(run.final), "stage2"
+    for name in reversed(recipe.stages):
+        if (run.stage(name) / LAST).exists():
+            return load_stage(run.path, name), name
+    return None, None
+
+
+def _experts(
+    network: ExpertBinaryNetwork, record: TrainingRecord, pictures: Pictures
+) -> tuple[list[Section], Thumbnails | None]:
+    seen, experts = observe(network, pictures), network.config.experts
+    scatter, thumbnails = embedding(seen, experts)
+    if not seen.layers:
+        return [Section("Features", "", scatter)], thumbnails
+    text = (
+        f"Every binary layer has {experts} sets of weights and a gate that picks one for each picture. "
+        f"Seen on {len(seen.labels)} test pictures, of which {seen.accuracy:.1%} are recognised."
+    )
+    figures = [*expert_usage(record.usage), *classes_of_experts(seen, experts), *scatter]
+    return [Section("Experts", text, figures)], thumbnails
+
+
+def _accuracy_facts(record: TrainingRecord) -> list[tuple[str, str]]:
+    names = {"stage2": "top-1, all binary", "teacher": "top-1, real-valued teacher"}
+    return [(f"{record.results[n].top1:.1%}", title) for n, title in names.items() if n in record.results]

@@ -1,0 +1,130 @@
+"""How fast a packed file runs, next to what else could run the network: from a bench file."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ebnet.errors import ConfigError
+from ebnet.report.figure import Bars, Series
+from ebnet.report.names import layer_code
+from ebnet.report.page import Report, Section, Table
+
+_CONDITIONS = (
+    "One picture at a time. All contestants took turns, so other work on the machine disturbed them alike, and each "
+    "found the caches as the others had left them: alone, the engine is faster. For small pictures torch's time is "
+    "mostly the overhead of its layers."
+)
+
+
+def read_bench(path: Path) -> dict[str, Any]:
+    """What `ebnet bench FILE --json` printed, the demo's bench.json, or the JSON of `benchmarks/latency.py`."""
+    try:
+        bench = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist; make it with `ebnet bench FILE --json > {path}`") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} is not a bench file: {error}") from error
+    if isinstance(bench, dict) and {"timings", "ops"} <= bench.keys():
+        return bench
+    if isinstance(bench, dict) and {"engine", "torch"} <= bench.keys():
+        return {"path": str(path), "threads": bench["threads"], "peers": list(_contestants(bench))}
+    raise ConfigError(f"{path} is not a bench file: it lacks timings and ops; `ebnet bench FILE --json` makes one")
+
+
+def _contestants(latency: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in ("engine", "torch"):
+        times = {"median": latency[name]["median_ms"] / 1e3, "minimum": latency[name]["min_ms"] / 1e3}
+        yield {"name": name} | times
+
+
+def speed_sections(bench: dict[str, Any]) -> list[Section]:
+    """Latency against peers where they were measured; all timings and where the time goes, where those were."""
+    sections = [Section("Latency against torch", _CONDITIONS, [_peers(bench["peers"])])] if "peers" in bench else []
+    if "timings" in bench:
+        text = f"{bench['size']} x {bench['size']} pictures, {bench['isa']} kernels."
+        sections.append(Section("The engine", text, [_ops(bench["ops"])], _timings(bench["timings"])))
+    return sections
+
+
+def _timings(timings: list[dict[str, Any]]) -> Table:
+    rows = [
+        [
+            f"{t['threads']} thread{'s' if t['threads'] > 1 else ''}, batch {t['batch']}",
+            *(f"{1e3 * t[key]:.3f}" for key in ("minimum", "median", "p90", "p99")),
+            f"{t['images_per_second']:,.0f}",
+        ]
+        for t in timings
+    ]
+    return Table(["engine", "min ms", "median ms", "p90 ms", "p99 ms", "images/s"], rows)
+
+
+def bench_report(path: Path) -> Report:
+    """The report of a bench file alone."""
+    bench = read_bench(path)
+    facts = speed_facts(bench)
+    if "timings" in bench:
+        fastest = max(t["images_per_second"] for t in bench["timings"])
+        single = min(bench["timings"], key=lambda t: (t["batch"], t["median"]))
+        facts += [
+            (f"{1e3 * single['median']:.2f} ms", f"median latency, batch {single['batch']}"),
+            (f"{fastest:,.0f}", "pictures per second, at most"),
+            (bench["isa"], "instruction set of the kernels"),
+        ]
+    return Report(f"Speed of {Path(bench['path']).name}", str(path), facts, speed_sections(bench))
+
+
+def speed_facts(bench: dict[str, Any]) -> list[tuple[str, str]]:
+    """The engine next to its first peer."""
+    peers = bench.get("peers", [])
+    if len(peers) < 2:
+        return []
+    ours, theirs = peers[0], peers[1]
+    return [
+        (f"{1e3 * ours['median']:.2f} ms", "per picture in the engine"),
+        (f"{theirs['median'] / ours['median']:.1f}x", f"faster than {theirs['name']}"),
+    ]
+
+
+def _peers(peers: list[dict[str, Any]]) -> Bars:
+    ours = peers[0]
+    return Bars(
+        "latency",
+        "Median latency, and how many times the engine's",
+        "Shorter is better. Hover for the best run of each.",
+        [peer["name"] for peer in peers],
+        [
+            Series(
+                "ms",
+                [1e3 * peer["median"] for peer in peers],
+                [f"{p['name']}\nmedian {1e3 * p['median']:.3f} ms\nbest {1e3 * p['minimum']:.3f} ms" for p in peers],
+            )
+        ],
+        [
+            f"{1e3 * p['median']:.2f} ms" + (f" ({p['median'] / ours['median']:.1f}x)" if p is not ours else "")
+            for p in peers
+        ],
+    )
+
+
+def _ops(ops: list[dict[str, Any]]) -> Bars:
+    tips = [
+        f"{op['name']}\n{' '.join(filter(None, (op['kind'], op['kernel'])))}\n"
+        f"output {' x '.join(map(str, op['shape']))}\n"
+        f"{1e6 * op['seconds']:.1f} µs, {op['share']:.1%}"
+        + (f"\n{op['gmacs_per_second']:.1f} GMAC/s" if op["gmacs_per_second"] else "")
+        for op in ops
+    ]
+    kinds = list(dict.fromkeys(op["kind"] for op in ops))
+    return Bars(
+        "engine-ops",
+        "Where the time of one picture goes",
+        "Median time of each op of the packed program, in its order. Batch norm, gate, scale, PReLU and skip are part "
+        "of their binary op.",
+        [layer_code(op["name"]) for op in ops],
+        [
+            Series(kind.replace("_", " "), [1e6 * op["seconds"] * (op["kind"] == kind) for op in ops], tips)
+            for kind in kinds
+        ],
+        [f"{1e6 * op['seconds']:.1f} µs" for op in ops],
+    )

@@ -1,0 +1,168 @@
+"""How a run was trained: its curves, the accuracy of its stages and the usage of its experts, from its directory."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ebnet.errors import CheckpointError
+from ebnet.report.figure import Bars, Lines, Series, Span
+from ebnet.report.names import layer_title
+from ebnet.train.results import StageResult
+from ebnet.train.run_directory import METRICS, STATE, RunDirectory
+
+TITLES = {
+    "teacher": "real-valued teacher",
+    "stage1-one-expert": "Stage I, one expert",
+    "stage1-experts": "Stage I, experts",
+    "stage2": "Stage II, all binary",
+}
+
+_SHORT = TITLES | {"teacher": "teacher", "stage2": "Stage II"}
+"""For the narrow room above the curves."""
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """What a run has written so far: its epochs in order, and the results of its finished stages."""
+
+    epochs: list[dict[str, Any]]
+    results: dict[str, StageResult]
+
+    @property
+    def usage(self) -> dict[str, list[float]]:
+        """The experts' shares in the last validated epoch."""
+        return next((record["usage"] for record in reversed(self.epochs) if record.get("usage")), {})
+
+
+def read_training(run: RunDirectory) -> TrainingRecord:
+    """Of a finished, running or interrupted run."""
+    epochs = [record for record in _lines(run.path / METRICS) if record["kind"] == "epoch"]
+    results: dict[str, StageResult] = {}
+    for name in run.recipe().stages:
+        state = run.stage(name) / STATE
+        result = json.loads(state.read_text())["position"]["result"] if state.is_file() else None
+        if result:
+            results[name] = StageResult.from_dict(result)
+    return TrainingRecord(epochs, results)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path} does not exist: the run has not begun to train, there is nothing to show"
+        ) from None
+    # The last line may be half written while the run goes on.
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def curves(record: TrainingRecord) -> list[Lines]:
+    """Accuracy and loss over all stages, on one axis of epochs."""
+    if not record.epochs:
+        return []
+    spans: list[Span] = []
+    places: list[float] = []
+    for i, epoch in enumerate(record.epochs):
+        title = _SHORT[epoch["stage"]]
+        places.append(i + 1)
+        if spans and spans[-1].label == title:
+            spans[-1] = Span(spans[-1].start, i + 1, title)
+        else:
+            spans.append(Span(float(spans[-1].end if spans else 1), i + 1, title))
+    validated = [(x, e) for x, e in zip(places, record.epochs, strict=True) if "val" in e]
+    accuracy = [
+        Series(
+            f"{name} accuracy",
+            [100 * e["val"][key] for _, e in validated],
+            [f"{TITLES[e['stage']]}, epoch {e['epoch'] + 1}\n{name} {e['val'][key]:.2%}" for _, e in validated],
+            [x for x, _ in validated],
+        )
+        for name, key in (("top-1", "top1"), ("top-5", "top5"))
+    ]
+    loss = [
+        Series(
+            "training loss",
+            [e["train"]["loss"] for e in record.epochs],
+            [f"{TITLES[e['stage']]}, epoch {e['epoch'] + 1}\n{_terms(e['train'])}" for e in record.epochs],
+            places,
+        ),
+        Series(
+            "validation cross entropy",
+            [e["val"]["loss"] for _, e in validated],
+            [f"{TITLES[e['stage']]}, epoch {e['epoch'] + 1}\nvalidation {e['val']['loss']:.4f}" for _, e in validated],
+            [x for x, _ in validated],
+        ),
+    ]
+    axis = "epochs, over all stages"
+    figures = []
+    if validated:
+        note = "On pictures never trained on. Each stage starts from the network of the one before it."
+        figures.append(Lines("accuracy-curves", "Validation accuracy", note, accuracy, axis, "%", spans))
+    note = "A stage that distils adds the teacher's terms to its loss, so heights compare within a stage only."
+    lines = loss if validated else loss[:1]
+    figures.append(Lines("loss-curves", "Loss", note, lines, axis, "", spans))
+    return figures
+
+
+def _terms(train: dict[str, float]) -> str:
+    return "\n".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in train.items())
+
+
+def stage_accuracy(record: TrainingRecord) -> list[Bars]:
+    """How much accuracy each step towards bits costs."""
+    if not record.results:
+        return []
+    results = list(record.results.values())
+    values = Series(
+        "top-1",
+        [100 * r.top1 for r in results],
+        [
+            f"{TITLES[r.name]}\ntop-1 {r.top1:.2%}, top-5 {r.top5:.2%}\n"
+            + (f"taken from {r.source}" if r.source else f"{r.epochs} epochs, {r.seconds:.0f} s of training")
+            for r in results
+        ],
+    )
+    return [
+        Bars(
+            "stage-accuracy",
+            "Top-1 accuracy of each stage",
+            "The teacher is real-valued. Stage I has binary activations and real weights. In Stage II both are binary: "
+            "that is the network that is packed.",
+            [TITLES[r.name] for r in results],
+            [values],
+            [f"{r.top1:.2%}" for r in results],
+            limit=100,
+        )
+    ]
+
+
+def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
+    """For each layer, how the pictures divide among its experts."""
+    if not usage:
+        return []
+    experts = max(map(len, usage.values()))
+    series = [
+        Series(
+            f"expert {e}",
+            [100 * shares[e] if e < len(shares) else 0.0 for shares in usage.values()],
+            [
+                f"{layer_title(n)}\nexpert {e}: {s[e]:.1%} of the pictures" if e < len(s) else ""
+                for n, s in usage.items()
+            ],
+        )
+        for e in range(experts)
+    ]
+    return [
+        Bars(
+            "expert-usage",
+            "Expert usage of each layer",
+            "The share of validation pictures that each layer sends to each of its experts; at the right, how many of "
+            "them take more than 1 %. One colour across a whole bar: the gate has collapsed onto one expert.",
+            [layer_title(name) for name in usage],
+            series,
+            [str(sum(share > 0.01 for share in shares)) for shares in usage.values()],
+            limit=100,
+        )
+    ]

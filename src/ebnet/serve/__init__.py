@@ -1,0 +1,1 @@
+"""A packed network behind a local web page and a JSON endpoint."""

@@ -1,0 +1,28 @@
+"""The server: a socket, uvicorn and its limits."""
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from ebnet.errors import ConfigError
+from ebnet.runtime.engine import Engine
+from ebnet.serve.app import make_app
+
+LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
+
+
+def run(engine: Engine, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is told the address once it can be called."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        bound = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}; try another --port") from error
+    local = host in ("127.0.0.1", "localhost", "::1")
+    app = make_app(engine, LOOPBACK if local else None)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, limit_concurrency=64, timeout_keep_alive=5)
+    shown = f"[{host}]" if ":" in host else host
+    with bound:
+        ready(f"http://{shown}:{bound.getsockname()[1]}")
+        uvicorn.Server(config).run(sockets=[bound])
