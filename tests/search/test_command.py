@@ -141,7 +141,7 @@ def test_an_extended_study_goes_on(recipe, tmp_path):
 def test_mistakes_are_found_before_any_training(recipe, tmp_path, arguments, error, message):
     with pytest.raises(error, match=message):
         run(recipe, "--out", tmp_path / "study", *SMALL, *arguments)
-    assert not (tmp_path / "study" / "candidates").exists()
+    assert not (tmp_path / "study").exists()
 
 
 def test_what_is_neither_command_nor_recipe_is_named(tmp_path):

@@ -91,7 +91,9 @@ def begin_study(settings: Settings, directory: Path, url: str | None = None) -> 
         settings = replace(settings, machine=measure.machine)
     prices = Prices(settings.config, settings.input_size, measure=measure)
     check_possible(settings.strategy, settings.budgets, prices)
-    storage = open_storage(create_directory(directory, url))
+    reached = open_storage(url) if url else None  # before anything is written
+    address = create_directory(directory, url)
+    storage = reached or open_storage(address)
     return Study(storage, directory.resolve().name, directory).create(settings)
 
 
