@@ -3,8 +3,8 @@
     python benchmarks/expert_conv.py             the layers, then the whole 1262-2-4:8:8:16
     python benchmarks/expert_conv.py --layers    only the layers
 
-Memory comes from glibc as training sets it (freed blocks are kept). As it comes, it maps and unmaps every large block, and
-page faults are then most of what a weight tensor per sample costs: `--default-allocator` shows that.
+Memory comes from glibc as training sets it (freed blocks are kept). As it comes, it maps and unmaps every large block,
+and page faults are then most of what a weight tensor per sample costs: `--default-allocator` shows that.
 
 Forward and backward, float32, one thread. All variants of a row run interleaved in one process; a time is given as a
 ratio to the plain one-expert convolution of the same row: minimum over rounds, then median. Peak memory is what a step
