@@ -1,10 +1,12 @@
 """Train every network of a small grid once and keep their accuracies: the table that `benchmarks/search.py` searches.
 
-    python benchmarks/search_grid.py --out src/ebnet/search/tabulated/mnist5k.json
-    python benchmarks/search_grid.py --seed 1 --epochs 1 --out src/ebnet/search/tabulated/mnist5k-one-epoch.json
+    python benchmarks/search_grid.py benchmarks/search_grid.toml --epochs 2 \\
+        --out src/ebnet/search/tabulated/mnist5k.json
+    python benchmarks/search_grid.py benchmarks/search_grid_one_epoch.toml --epochs 1 \\
+        --out src/ebnet/search/tabulated/mnist5k-one-epoch.json
 
-Each network is trained with Stage I of the `demo` recipe at a reduced schedule, on one thread. The file is written
-after each network, and a second call goes on with what is missing.
+Each network is trained with Stage I of the recipe at a reduced schedule, on one thread. The file is written after each
+network, and a second call goes on with what is missing.
 """
 
 import argparse
@@ -26,18 +28,16 @@ GROUPS = ("1:1:1:1", "1:1:4:4", "2:2:4:8")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--recipe", default="demo")
-    parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    recipe = load_recipe(arguments.recipe, {"seed": arguments.seed})
+    recipe = load_recipe(arguments.recipe)
     pictures = Pictures.open(recipe.data)
     candidates = [Candidate.parse("-".join(parts)) for parts in product(BLOCKS, EXPANSIONS, GROUPS)]
     table = {
-        "recipe": arguments.recipe,
+        "recipe": arguments.recipe.name,
         "epochs": arguments.epochs,
-        "seed": arguments.seed,
         "input_size": recipe.data.size,
         "network": recipe.network.config(pictures.val.num_classes, pictures.val.channels, 1).to_dict(),
         "accuracy": {},

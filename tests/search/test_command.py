@@ -179,7 +179,8 @@ def test_the_papers_networks_are_priced():
 
 
 def test_the_reduced_recipe_is_stage_one_of_the_candidate():
-    recipe = load_recipe("demo")
+    twelve = {"schedule.epochs": 12, "schedule.milestones": [7, 10], "schedule.warmup_epochs": 1}
+    recipe = load_recipe("demo", twelve | {"stage.stage1-one-expert": {"distill_from": "teacher"}})
     reduced = reduced_recipe(recipe, Candidate.parse("1121-0.5-1:2:2:4 -1x1 x4"), epochs=3, threads=1)
     assert reduced.stages == ("stage1-one-expert",)
     assert reduced.table("stage1-one-expert").distill_from is None

@@ -97,13 +97,30 @@ def test_nothing_is_proposed_twice_as_new():
 
 def test_a_direction_that_never_pays_is_not_followed():
     def only_depth_pays(candidate: Candidate, report) -> float:
-        same = candidate.arch.expansion == settings().strategy.base.arch.expansion and max(candidate.arch.groups) == 1
-        return 0.5 + 0.01 * sum(candidate.arch.blocks) if same else 0.1
+        return 0.5 + 0.01 * sum(candidate.arch.blocks) - 0.1 * (set(candidate.arch.expansion) != {0.25})
 
-    # Against FLOPs every other direction's networks are dearer or worse than the base.
-    phases, _ = search(accuracy=only_depth_pays, directions=("depth", "groups"), budgets=(Budget("flops", 5e6),))
+    phases, _ = search(accuracy=only_depth_pays, directions=("depth", "width"), budgets=(Budget("bops", 5e6),))
+    assert {d for p in phases[0].proposals for d in p.directions} == {"depth", "width"}
     assert phases[1].promising == ("depth",)
     assert {d for p in phases[2].proposals for d in p.directions} == {"depth"}
+
+
+def test_a_direction_that_the_budget_hinders_is_combined_with_one_that_saves():
+    """Widening does not fit by itself, and narrowing loses: together with groups, which cost little, it wins."""
+    base = settings().strategy.base
+    limit = 1.02 * prices().of(base, "bops")
+
+    def width_pays(candidate: Candidate, report) -> float:
+        return 0.5 + 0.2 * sum(map(float, candidate.arch.expansion)) - 0.001 * sum(candidate.arch.groups)
+
+    space = settings().space | {"groups": [1, 4]}
+    phases, accuracies = search(
+        accuracy=width_pays, directions=("width", "groups"), budgets=(Budget("bops", limit),), space=space
+    )
+    assert "width" in phases[1].promising
+    winner = best(accuracies, (Budget("bops", limit),), prices())
+    assert sum(winner.arch.expansion) > sum(base.arch.expansion)
+    assert max(winner.arch.groups) > 1
 
 
 def test_the_winner_is_on_the_pareto_front():

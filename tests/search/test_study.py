@@ -94,12 +94,12 @@ def test_a_candidate_that_kills_every_worker_is_given_up(tmp_path):
 def test_a_candidate_that_cannot_be_trained_is_recorded_and_the_study_goes_on(tmp_path):
     shared = study(tmp_path / "study")
 
-    def narrow_ones_diverge(candidate, report):
-        if min(candidate.arch.expansion) < 0.25:
+    def wide_ones_diverge(candidate, report):
+        if max(candidate.arch.expansion) > 0.25:
             raise NonFiniteError("the loss became nan")
         return formula(candidate, report)
 
-    Worker(shared, narrow_ones_diverge, poll=0.01).run()
+    Worker(shared, wide_ones_diverge, poll=0.01).run()
     found = population(shared)
     failed = [member for member in found.members if member.entry.state == "failed"]
     assert failed

@@ -161,16 +161,16 @@ class _Round:
     def _promising(self, searched: Phase) -> tuple[Direction, ...]:
         """Directions with a network that is more accurate than the origin, or as accurate and cheaper.
 
-        Also those that could not be followed upwards for want of budget and lost accuracy downwards: together with a
-        direction that saves they may gain.
+        Also those in which all that was tried is cheaper and loses: there accuracy can be had for operations, so they
+        either save for other directions or only lacked the budget to be followed upwards.
         """
         origin, gains = searched.origin, self._gains(searched)
         found = []
         for direction in self.strategy.directions:
             tried = [p.candidate for p in searched.proposals if direction in p.directions and p.candidate.key in gains]
             better = any(gains[c.key] > 0 or (gains[c.key] == 0 and self._cost(c) < self._cost(origin)) for c in tried)
-            hindered = bool(tried) and all(self._doublings(origin, c) < 0 for c in tried)
-            if better or (hindered and self._slope(origin, tried, gains) > 0):
+            trades = bool(tried) and all(self._doublings(origin, c) < 0 for c in tried)
+            if better or (trades and self._slope(origin, tried, gains) > 0):
                 found.append(direction)
         return tuple(found)
 

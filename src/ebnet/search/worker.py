@@ -96,7 +96,8 @@ class Worker:
         self.study.ledger.phase(len(decisions.phases), phase, prices.latencies)
         known = self.study.entries()
         fresh = sum(proposal.candidate.key not in known for proposal in phase.proposals)
-        self.say(f"round {phase.round + 1}, {phase.kind}: {fresh} new candidates around {phase.origin}")
+        if fresh:  # else another worker decided on it first, and said so
+            self.say(f"round {phase.round + 1}, {phase.kind}: {fresh} new candidates around {phase.origin}")
         return True
 
     def _evaluate(self, claim: Claim) -> int:
