@@ -3,6 +3,9 @@
     python benchmarks/expert_conv.py             the layers, then the whole 1262-2-4:8:8:16
     python benchmarks/expert_conv.py --layers    only the layers
 
+Memory comes from glibc as training sets it (freed blocks are kept). As it comes, it maps and unmaps every large block,
+and page faults are then most of what a weight tensor per sample costs: `--default-allocator` shows that.
+
 Forward and backward, float32, one thread. All variants of a row run interleaved in one process; a time is given as a
 ratio to the plain one-expert convolution of the same row: minimum over rounds, then median. Peak memory is what a step
 holds at most above its inputs, by torch's allocation events.
@@ -120,10 +123,12 @@ def main() -> None:
     parser.add_argument("--layers", action="store_true", help="leave out the whole network")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--batch", type=int, default=32, help="of the whole network")
+    parser.add_argument("--default-allocator", action="store_true", help="glibc as it comes, not as training sets it")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    keep_freed_memory()  # as training does
+    if not args.default_allocator:
+        keep_freed_memory()
     results: dict[str, object] = {"layers": (rows := [layer_row(*shape, args.rounds) for shape in LAYERS])}
     if not args.layers:
         results["network"] = network_row(args.batch, 224, max(2, args.rounds // 2))

@@ -24,29 +24,9 @@ from ebnet.data import Loader, Normalise, RandomResizedCrop, open_generated
 from ebnet.models.config import NetworkConfig
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn import Precision
-from ebnet.nn.expert_conv import ExpertBinaryConv2d
-from ebnet.nn.sign import sign
 from ebnet.train.allocator import keep_freed_memory
 from ebnet.train.losses import soft_cross_entropy
-
-
-def naive_convolve(layer: ExpertBinaryConv2d, x_hat: Tensor, mean: Tensor | None) -> Tensor:
-    """EBConv as equation 2 reads: a weight tensor for each picture, one convolution with batch x groups groups."""
-    assert layer.gate is not None
-    assert mean is not None
-    choice = layer.gate(mean)
-    weights = (choice @ layer.expert_weights.flatten(1)).view(len(x_hat), *layer.expert_weights.shape[1:])
-    if layer.precision.binary_weights:
-        weights = sign(weights)
-    out = F.conv2d(
-        x_hat.reshape(1, -1, *x_hat.shape[2:]),
-        weights.flatten(0, 1),
-        stride=layer.stride,
-        padding=layer.padding,
-        dilation=layer.dilation,
-        groups=len(x_hat) * layer.groups,
-    )
-    return out.view(len(x_hat), -1, *out.shape[2:])
+from naive_expert_conv import use_naive
 
 
 class Contestant:
@@ -58,9 +38,7 @@ class Contestant:
         self.network = ExpertBinaryNetwork(config, precision).train()
         self.optimizer = torch.optim.Adam(self.network.parameters(), 1e-3, fused=True)
         if naive:
-            for layer in self.network.binary_layers().values():
-                assert isinstance(layer, ExpertBinaryConv2d)
-                layer.convolve = naive_convolve.__get__(layer)  # type: ignore[method-assign]
+            use_naive(self.network)
 
     def step(self, images: Tensor, targets: Tensor) -> None:
         begin = time.process_time()
