@@ -29,7 +29,7 @@ _HOME = {
     "load": "ebnet.runtime.engine",
     "load_pretrained": "ebnet.models.pretrained",
 }
-_PACKAGES = ("cost", "data", "models", "nn", "pack", "train")
+_PACKAGES = ("cost", "data", "models", "nn", "pack", "search", "train")
 
 __all__ = [
     "Arch",
