@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ebnet"
 LEVEL = {
     "errors": 0,
     "files": 0,
+    "processes": 0,
     "_native": 0,
     "arch": 0,
     "nn": 1,
@@ -21,7 +22,7 @@ LEVEL = {
     "cost": 3,
     "pack": 3,
 }
-LEVEL |= {"train": 3, "search": 4, "report": 4, "serve": 4, "zoo": 4, "cli": 5}
+LEVEL |= {"train": 3, "search": 4, "report": 4, "serve": 4, "reproduce": 4, "zoo": 4, "cli": 5}
 TORCH_FREE = ["ebnet", "ebnet.arch", "ebnet.cost", "ebnet.models.layout", "ebnet.runtime", "ebnet.cli.app"]
 
 

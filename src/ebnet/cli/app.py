@@ -22,6 +22,7 @@ from ebnet.cli import (
     pack,
     predict,
     report,
+    reproduce,
     search,
     serve,
     summary,
@@ -50,6 +51,7 @@ app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
 app.add_typer(data.data, name="data")
 app.add_typer(search.search, name="search")
+app.command("reproduce")(reproduce.reproduce)
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)

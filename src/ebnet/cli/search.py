@@ -236,13 +236,14 @@ def _work(
 ) -> None:
     """Work on a study, with `workers` processes in all, until it is finished; then show it."""
     from ebnet.errors import Interrupted
+    from ebnet.processes import running
     from ebnet.search.evaluate import StageOneTraining
     from ebnet.search.latency import meter_for
-    from ebnet.search.local import local_workers
     from ebnet.search.worker import Worker
 
     settings = study.ledger.read().settings
-    with local_workers(study.directory, storage, data, workers - 1):
+    command = ["ebnet", "search", "worker", str(study.directory), *(["--data", str(data)] if data else [])]
+    with running(command, workers - 1, {"EBNET_SEARCH_STORAGE": storage} if storage else {}):
         try:
             evaluator = StageOneTraining(settings, study.directory, data)
             Worker(study, evaluator, meter_for(settings), lambda text: typer.echo(text, err=True)).run()

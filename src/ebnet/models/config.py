@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
-from ebnet.arch import Arch
+from ebnet.arch import STEM_WIDTH, Arch
 from ebnet.errors import ConfigError
 
 Stem = Literal["imagenet", "conv7x7", "cifar"]
@@ -21,6 +21,7 @@ class NetworkConfig:
         arch: the paper's notation, e.g. ``1262-2-4:8:8:16``.
         experts: experts per binary convolution (N).
         stem: ``imagenet`` (the cheap one, /4), ``conv7x7`` (ResNet's, /4) or ``cifar`` (3x3, /1).
+        stem_width: channels the stem gives; the paper's 64 would be most of the work of a narrow network.
         shortcut: how the real 1x1 projection is decomposed: ``none`` (one conv), ``linear``, ``relu`` or ``prelu``.
         shortcut_reduction: r of the decomposition Cin -> Cin/r -> Cout.
         aggregation: an ungrouped 1x1 binary convolution after each block of a stage that has groups.
@@ -38,6 +39,7 @@ class NetworkConfig:
     num_classes: int = 1000
     in_channels: int = 3
     stem: Stem = "imagenet"
+    stem_width: int = STEM_WIDTH
     shortcut: Shortcut = "prelu"
     shortcut_reduction: int = 4
     aggregation: bool = True
@@ -52,7 +54,7 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         if isinstance(self.arch, str):
             object.__setattr__(self, "arch", Arch.parse(self.arch))
-        for name in ("experts", "num_classes", "in_channels", "shortcut_reduction", "head_width"):
+        for name in ("experts", "num_classes", "in_channels", "stem_width", "shortcut_reduction", "head_width"):
             value = getattr(self, name)
             if value is None and name == "head_width":
                 continue
@@ -69,6 +71,12 @@ class NetworkConfig:
             _one_of(name, getattr(self, name), get_args(kind))
         _one_of("activation_ste", self.activation_ste, ("clip", "polynomial"))
         _one_of("cond_outer_ste", self.cond_outer_ste, ("clip", "identity"))
+        if self.stem == "imagenet" and self.stem_width % 4:
+            raise ConfigError(f"stem_width={self.stem_width}: the imagenet stem needs a multiple of 4")
+        if self.stem_width % self.arch.groups[0]:
+            raise ConfigError(
+                f"stem_width={self.stem_width}: {self.arch.groups[0]} groups of {self.arch} do not divide it"
+            )
 
     def with_experts(self, experts: int) -> Self:
         return replace(self, experts=experts)

@@ -6,7 +6,6 @@ of n to ceil(n / stride), so a map's size follows from the strides alone.
 
 from dataclasses import dataclass
 
-from ebnet.arch import STEM_WIDTH
 from ebnet.models.config import NetworkConfig
 
 
@@ -63,9 +62,8 @@ def layout(config: NetworkConfig) -> NetworkLayout:
     """The structure that `config` names."""
     stem, shrink = _stem(config)
     stages = []
-    for stage, (cin, cout, blocks) in enumerate(
-        zip(config.arch.inputs, config.arch.widths, config.arch.blocks, strict=True)
-    ):
+    inputs = (config.stem_width, *config.arch.widths[:-1])
+    for stage, (cin, cout, blocks) in enumerate(zip(inputs, config.arch.widths, config.arch.blocks, strict=True)):
         stride = 1 if stage == 0 else 2
         shrink = (*shrink, stride) if stride > 1 else shrink
         widths = [cin] + [cout] * (blocks - 1)
@@ -85,20 +83,20 @@ def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]
     def conv(name: str, cin: int, cout: int, kernel: int, stride: int, *shrink: int) -> ConvLayout:
         return ConvLayout(f"stem.{name}", cin, cout, kernel, stride, 1, shrink)
 
-    cin = config.in_channels
+    cin, cout = config.in_channels, config.stem_width
     if config.stem == "imagenet":
-        half = STEM_WIDTH // 2
+        half = cout // 2
         convs: tuple[ConvLayout, ...] = (
             conv("conv1", cin, half, 3, 2, 2),
             conv("squeeze", half, half // 2, 1, 1, 2),
             conv("conv2", half // 2, half, 3, 2, 2, 2),
-            conv("mix", STEM_WIDTH, STEM_WIDTH, 1, 1, 2, 2),
+            conv("mix", cout, cout, 1, 1, 2, 2),
         )
         shrink: tuple[int, ...] = (2, 2)
     elif config.stem == "conv7x7":
-        convs, shrink = (conv("conv", cin, STEM_WIDTH, 7, 2, 2),), (2, 2)
+        convs, shrink = (conv("conv", cin, cout, 7, 2, 2),), (2, 2)
     else:
-        convs, shrink = (conv("conv", cin, STEM_WIDTH, 3, 1),), ()
+        convs, shrink = (conv("conv", cin, cout, 3, 1),), ()
     return {c.name.removeprefix("stem."): c for c in convs}, shrink
 
 

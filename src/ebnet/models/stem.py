@@ -1,4 +1,4 @@
-"""The real-valued first layers: from the picture to 64 channels."""
+"""The real-valued first layers: from the picture to 64 channels, or fewer for a narrow network."""
 
 import torch
 from torch import Tensor, nn

@@ -58,7 +58,7 @@ class CondBinaryConv2d(BinaryConv2d):
     def convolve(self, x_hat: Tensor, mean: Tensor | None) -> Tensor:
         assert mean is not None
         batch, channels, height, width = x_hat.shape
-        weights = self.weight.view(self.num_experts, -1)
+        weights = self.weight.reshape(self.num_experts, -1)
         if self.precision.binary_weights:
             weights = sign(weights)
         mixture = torch.sigmoid(self.routing(mean)) @ weights

@@ -2,14 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ebnet.errors import CheckpointError
 from ebnet.report.figure import Bars, Lines, Series, Span
 from ebnet.report.names import layer_title
+from ebnet.train.metrics import read_metrics
 from ebnet.train.results import StageResult
-from ebnet.train.run_directory import METRICS, STATE, RunDirectory
+from ebnet.train.run_directory import STATE, RunDirectory
 
 TITLES = {
     "teacher": "real-valued teacher",
@@ -37,7 +36,7 @@ class TrainingRecord:
 
 def read_training(run: RunDirectory) -> TrainingRecord:
     """Of a finished, running or interrupted run."""
-    epochs = [record for record in _lines(run.path / METRICS) if record["kind"] == "epoch"]
+    epochs = [record for record in read_metrics(run.metrics) if record["kind"] == "epoch"]
     results: dict[str, StageResult] = {}
     for name in run.recipe().stages:
         state = run.stage(name) / STATE
@@ -45,17 +44,6 @@ def read_training(run: RunDirectory) -> TrainingRecord:
         if result:
             results[name] = StageResult.from_dict(result)
     return TrainingRecord(epochs, results)
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    try:
-        lines = path.read_text().splitlines()
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{path} does not exist: the run has not begun to train, there is nothing to show"
-        ) from None
-    # The last line may be half written while the run goes on.
-    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def curves(record: TrainingRecord) -> list[Lines]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ebnet.errors import CheckpointError
 from ebnet.files import explained
 from ebnet.train.distributed import sum_over_ranks
 
@@ -108,6 +109,18 @@ class MetricsLog:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The records of a finished, running or interrupted run."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path} does not exist: the run has not begun to train, there is nothing to show"
+        ) from None
+    # The last line may be half written while the run goes on.
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def _numbers(record: dict[str, Any], prefix: str = "") -> list[tuple[str, float]]:

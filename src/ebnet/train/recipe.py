@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ebnet.arch import Arch
+from ebnet.arch import STEM_WIDTH, Arch
 from ebnet.errors import ArchError, ConfigError
 from ebnet.models.config import Conv, GateGradient, NetworkConfig, Shortcut, Stem
 from ebnet.train.recipe_text import explain, read_toml, set_value, split_override, write_toml
@@ -64,6 +64,7 @@ class Network(_Table):
     arch: str
     experts: Count = 4
     stem: Stem = "imagenet"
+    stem_width: Count = STEM_WIDTH
     shortcut: Shortcut = "prelu"
     shortcut_reduction: Count = 4
     aggregation: bool = True

@@ -69,7 +69,7 @@ class RunDirectory:
             if {entry.name for entry in self.path.iterdir()} <= {".lock", f".{RECIPE}.tmp"}:
                 return  # a run that was killed before it had written its recipe
             raise ConfigError(f"{self.path} holds something else than a training run; use another --out")
-        before, now = _binding(self.recipe()), _binding(recipe)
+        before, now = binding(self.recipe()), binding(recipe)
         if before != now:
             lines = unified_diff(before.splitlines(), now.splitlines(), "the run so far", "asked for", lineterm="", n=0)
             difference = "\n".join(f"  {line}" for line in lines if not line.startswith("@@"))
@@ -97,13 +97,13 @@ class RunDirectory:
             sync_directory(self.path)
 
 
-def _binding(recipe: Recipe) -> str:
+def binding(recipe: Recipe, exclude_defaults: bool = False) -> str:
     """The settings that make the run what it is, as text to compare."""
-    values = recipe.model_dump(mode="json", exclude_none=True)
+    values = recipe.model_dump(mode="json", exclude_none=True, exclude_defaults=exclude_defaults)
     for table, keys in _FREE.items():
         if keys is None:
             values.pop(table, None)
-        else:
+        elif table in values:
             values[table] = {key: value for key, value in values[table].items() if key not in keys}
     return write_toml(_spread(values))
 

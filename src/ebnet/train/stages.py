@@ -6,7 +6,7 @@
 3. stage2: binary activations and binary weights.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -60,12 +60,44 @@ def start_network(
     A network of another structure (a deeper teacher) cannot be continued, only learnt from: then too a fresh one.
     """
     torch.manual_seed(seed * len(STAGES) + stage.number)  # initial weights, and omega at replication
-    if before is None or before.config.with_experts(1) != config.with_experts(1):
+    if before is None or not _continues(before, config):
         return ExpertBinaryNetwork(config, stage.precision)
+    before = _with_settings(before, config)
     if before.config.experts != config.experts:
         before.replicate(config.experts)
     before.set_precision(stage.precision)
     return before
+
+
+def material(config: NetworkConfig, precision: Precision) -> NetworkConfig:
+    """`config` with the settings at their defaults that play no part in such a network.
+
+    One expert has no gate, and only binary weights are binarized a second time: networks that differ in nothing else
+    are the same network, and one may go on where the other stopped.
+    """
+    idle = []
+    if config.conv == "cond" or config.experts == 1:
+        idle += ["gate", "temperature"]
+    if config.conv == "expert" or not precision.binary_weights:
+        idle += ["cond_outer_ste"]
+    return replace(config, **{name: getattr(NetworkConfig, name) for name in idle})
+
+
+def _continues(before: ExpertBinaryNetwork, config: NetworkConfig) -> bool:
+    """Whether the weights of `before` are those of a network of `config`, up to the number of experts."""
+    one = before.config.experts == 1 and config.conv == "expert"
+    ours = config.with_experts(1) if one else config
+    return material(before.config, before.precision) == material(ours, before.precision)
+
+
+def _with_settings(before: ExpertBinaryNetwork, config: NetworkConfig) -> ExpertBinaryNetwork:
+    """The same weights in a network that has the settings of `config`, but the experts of `before`."""
+    wanted = config.with_experts(before.config.experts)
+    if before.config == wanted:
+        return before
+    network = ExpertBinaryNetwork(wanted, before.precision)
+    network.load_state_dict(before.state_dict())
+    return network
 
 
 def network_of(checkpoint: Checkpoint) -> ExpertBinaryNetwork:
@@ -104,7 +136,7 @@ def load_ready(path: str, stage: Stage, config: NetworkConfig) -> ExpertBinaryNe
         raise CheckpointError(
             f"{path} is a network of precision {network.precision.value}, but {stage.name} is {stage.precision.value}"
         )
-    theirs, ours = network.config.to_dict(), config.to_dict()
+    theirs, ours = (material(c, stage.precision).to_dict() for c in (network.config, config))
     if stage.name == "teacher":  # any structure may teach, if it speaks of the same pictures and classes
         ours = theirs | {key: ours[key] for key in ("num_classes", "in_channels")}
     differing = [f"{key} is {theirs[key]!r}, not {ours[key]!r}" for key in ours if theirs[key] != ours[key]]

@@ -1,0 +1,60 @@
+"""`ebnet reproduce`: try the paper's claims."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    claims: Annotated[list[str] | None, typer.Argument(help="Names or numbers (see --list), or all.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Directory of the data set.")] = None,
+    seeds: Annotated[int, typer.Option(help="Paired runs of every variant; a verdict needs 3.", min=1)] = 3,
+    jobs: Annotated[int | None, typer.Option(help="Processes. [default: one a core]", min=1)] = None,
+    results: Annotated[Path, typer.Option(help="Where the records are kept: JSON, no weights.")] = Path("results"),
+    work: Annotated[Path, typer.Option(help="Where the networks are trained.")] = Path("runs/reproduce"),
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of every run.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the claims and their verdicts so far.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON; progress goes to stderr.")] = False,
+) -> None:
+    """Try claims of the paper: train every variant with several seeds, and judge by rule.
+
+    Stages that variants share are trained once. What has a record is not run again, so the same command goes on after
+    an interruption, and several machines that share the directories share the work.
+
+    Examples:
+
+        ebnet reproduce --list
+
+        ebnet reproduce experts condconv --data imagenette
+
+        ebnet reproduce all --data imagenette --set schedule.epochs=40 --results results-long
+    """
+    import json
+    import os
+
+    from rich.console import Console
+
+    from ebnet.reproduce.claim import claim_names, load_claim
+    from ebnet.reproduce.records import Records
+    from ebnet.reproduce.tables import listing, summary
+    from ebnet.reproduce.verdict import judge
+
+    if not claims and not list_:
+        raise typer.BadParameter("which claims? `ebnet reproduce --list` shows them; `all` takes every one")
+    wanted = tuple(load_claim(name).name for name in claims or ["all"] if name != "all") or tuple(claim_names())
+    overrides = tuple(set_ or ())
+    if not list_:
+        from ebnet.reproduce.observe import carry_out
+        from ebnet.reproduce.order import Order
+
+        place = None if data is None else data.expanduser().resolve()
+        order = Order(wanted, seeds, work, results, place, overrides)
+        carry_out(order, jobs or os.cpu_count() or 1, Console(stderr=json_))
+    judgements = [judge(load_claim(name), Records(results), overrides) for name in wanted]
+    if json_:
+        typer.echo(json.dumps([summary(judgement) for judgement in judgements]))
+    else:
+        Console().print(listing(judgements))

@@ -1,0 +1,65 @@
+"""A run as a chain of stages, each known by everything that makes it what it is.
+
+Runs of different variants and claims often begin alike: four and eight experts start from the same single one. A
+stage's key is a digest of the settings that it and the stages before it depend on, so equal beginnings are one piece
+of work, trained once.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ebnet.arch import Arch
+from ebnet.train.recipe import Network, Recipe, StageName
+from ebnet.train.run_directory import binding
+from ebnet.train.stages import STAGES, material
+
+
+@dataclass(frozen=True)
+class Link:
+    """One stage to train, after others."""
+
+    key: str
+    stage: StageName
+    recipe: Recipe
+    """Of the stages up to this one."""
+    before: tuple["Link", ...]
+
+    def directory(self, work: Path) -> Path:
+        return work / self.key
+
+    def training(self, work: Path) -> Recipe:
+        """The recipe that trains this stage alone and takes the ones before it from where they were trained."""
+        taken = {
+            f"stage.{link.stage}.checkpoint": str(link.directory(work) / "stages" / STAGES[link.stage].directory)
+            for link in self.before
+        }
+        return self.recipe.changed(taken)
+
+
+def chain(recipe: Recipe) -> tuple[Link, ...]:
+    """The stages of a recipe in order."""
+    links: tuple[Link, ...] = ()
+    for count in range(1, len(recipe.stages) + 1):
+        part = _up_to(recipe, recipe.stages[:count])
+        # Without defaults, so that a setting that recipes may gain later does not orphan what was measured before.
+        key = hashlib.sha256(binding(part, exclude_defaults=True).encode()).hexdigest()[:16]
+        links += (Link(key, recipe.stages[count - 1], part, links),)
+    return links
+
+
+def _up_to(recipe: Recipe, stages: tuple[StageName, ...]) -> Recipe:
+    """The recipe of the first stages, without the settings that only later ones depend on."""
+    schedules = {name: recipe.settings(name).model_dump() for name in stages}
+    tables = {name: recipe.table(name).model_copy(update=schedule) for name, schedule in schedules.items()}
+    changes = {"stages": stages, "stage": tables, "schedule": recipe.settings(stages[0])}
+    return recipe.model_copy(update=changes | {"network": _network(recipe, stages[-1])})
+
+
+def _network(recipe: Recipe, last: StageName) -> Network:
+    """The network's settings as far as the last stage depends on them; classes and channels come from the data."""
+    stage = STAGES[last]
+    config = material(
+        replace(stage.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), stage.precision
+    ).to_dict()
+    return Network(**{name: config[name] for name in Network.model_fields})

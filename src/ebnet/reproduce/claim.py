@@ -1,0 +1,109 @@
+"""A claim of the paper as a small declarative experiment: variants of one recipe, and who should beat whom."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ebnet.errors import ConfigError
+from ebnet.train.recipe import Recipe, load_recipe
+from ebnet.train.recipe_text import explain, read_toml
+
+SEEDS = 3
+"""Seeds that a verdict needs at least."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Comparison(_Table):
+    """`better` should have a higher accuracy than `than`, the two of a seed paired; or, with `within`, an equal one."""
+
+    better: str
+    than: str
+    measure: Literal["stage2", "stage1", "first-epoch"] = "stage2"
+    """Accuracy at the end of Stage II or Stage I, or after the first epoch of Stage II."""
+    paper: Annotated[float, Field(gt=0)] | None = None
+    """Points of top-1 that the paper gains on ImageNet."""
+    within: Annotated[float, Field(gt=0)] | None = None
+    """Points of top-1 by which two differ at most that the paper finds equal."""
+    decides: bool = True
+    """Whether the claim's verdict rests on it; the others are told beside."""
+
+    @model_validator(mode="after")
+    def _one_bar(self) -> Self:
+        if (self.paper is None) == (self.within is None):
+            raise ValueError("a comparison has either `paper`, a gain, or `within`, a tolerance")
+        return self
+
+
+class Prediction(_Table):
+    """The networks' order by Stage I accuracy should be their order by Stage II accuracy."""
+
+    networks: tuple[str, ...]
+
+
+class Claim(_Table):
+    """An experiment; `variants` are settings that differ from the recipe's."""
+
+    number: int
+    name: str
+    title: str
+    says: str
+    """What the paper says, with its numbers."""
+    setting: str = ""
+    """What a reader must know about how it is tried here."""
+    recipe: str = "evidence"
+    settings: dict[str, Any] = {}
+    """Changes to the recipe that all variants share."""
+    variants: dict[str, dict[str, Any]]
+    compare: tuple[Comparison, ...] = ()
+    predict: Prediction | None = None
+
+    def recipe_of(self, variant: str, seed: int, overrides: tuple[str, ...] = ()) -> Recipe:
+        """The whole recipe of one run; `overrides` come last, for trying a claim at another scale."""
+        changes = self.settings | self.variants[variant] | {"seed": seed}
+        return load_recipe(self.recipe, changes).changed(overrides)
+
+
+@cache
+def _claims() -> dict[str, Claim]:
+    found = []
+    for entry in (files("ebnet") / "reproduce" / "claims").iterdir():
+        if entry.name.endswith(".toml"):
+            found.append(parse_claim(read_toml(entry.read_text(encoding="utf-8"), entry.name), entry.name))
+    return {claim.name: claim for claim in sorted(found, key=lambda claim: claim.number)}
+
+
+def parse_claim(values: dict[str, Any], source: str) -> Claim:
+    """Validate; what a comparison names must be there, and every variant must be a valid recipe."""
+    try:
+        claim = Claim.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {explain(error, Claim)}") from error
+    named = {name for c in claim.compare for name in (c.better, c.than)}
+    named |= set(claim.predict.networks) if claim.predict else set()
+    unknown = sorted(named - set(claim.variants))
+    if unknown:
+        raise ConfigError(f"{source}: no variant is called {', '.join(unknown)}; it has {', '.join(claim.variants)}")
+    for variant in claim.variants:
+        claim.recipe_of(variant, 0)
+    return claim
+
+
+def claim_names() -> list[str]:
+    """The claims in the paper's order of this project (their numbers)."""
+    return list(_claims())
+
+
+def load_claim(name: str) -> Claim:
+    """By name or by number."""
+    claims = _claims()
+    by_number = {str(claim.number): claim for claim in claims.values()}
+    found = claims.get(name) or by_number.get(name)
+    if found is None:
+        listed = ", ".join(f"{claim.number} {claim.name}" for claim in claims.values())
+        raise ConfigError(f"no claim is called {name!r}; those are: {listed}")
+    return found

@@ -1,0 +1,59 @@
+"""Watching workers: what is done, what is left, and each stage as it ends."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ebnet.errors import StudyError
+from ebnet.processes import running
+from ebnet.reproduce.order import Order
+from ebnet.reproduce.records import Records
+
+SECONDS_BETWEEN_LOOKS = 1.0
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""Small networks gain nothing from more, and a run's result shall not depend on how many there are."""
+
+
+def carry_out(order: Order, jobs: int, console: Console) -> None:
+    """Train what an order still lacks, in `jobs` processes of one thread each."""
+    records = Records(order.results)
+    left = {link.key for link in order.links() if not records.has(link.key)}
+    if not left:
+        return
+    columns = (TextColumn("stages"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    command = ["ebnet.reproduce.worker", order.to_json()]
+    with Progress(*columns, console=console) as progress, running(command, min(jobs, len(left)), ONE_THREAD) as workers:
+        task = progress.add_task("", total=len(left))
+
+        def look() -> None:
+            for key in sorted(filter(records.has, left)):
+                left.remove(key)
+                progress.advance(task)
+                progress.console.print(escape(describe(records.read(key))), highlight=False)
+
+        _until(lambda: all(worker.poll() is not None for worker in workers), look)
+    broken = [worker.returncode for worker in workers if worker.returncode]
+    if broken:
+        raise StudyError(
+            f"{len(broken)} of {len(workers)} workers ended with {', '.join(map(str, broken))}, {len(left)} stages are "
+            "left; what they said stands above, and the same command goes on"
+        )
+
+
+def _until(done: Callable[[], bool], look: Callable[[], None]) -> None:
+    while not done():
+        look()
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    look()
+
+
+def describe(record: dict[str, Any]) -> str:
+    network = record["recipe"]["network"]
+    what = f"{record['stage']} of {network['arch']}, {network['conv']} x {network['experts']}, seed {record['seed']}"
+    if "failed" in record:
+        return f"{what}: {record['failed']}"
+    return f"{what}: top-1 {record['top1']:.2%}, {record['seconds']:.0f} s ({record['key']})"

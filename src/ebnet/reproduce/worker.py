@@ -1,0 +1,93 @@
+"""A worker: trains the stages of an experiment one after the other, beside others that do the same.
+
+`python -m ebnet.reproduce.worker ORDER` is what `ebnet reproduce` starts once for each core; ORDER is the JSON of an
+`Order`. Workers share nothing but the directories: whoever locks a stage trains it, and a record ends it.
+"""
+
+import fcntl
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ebnet.data import Dataset
+from ebnet.errors import Interrupted, NonFiniteError
+from ebnet.reproduce.chain import Link
+from ebnet.reproduce.order import Order
+from ebnet.reproduce.records import Records
+from ebnet.train.metrics import read_metrics
+from ebnet.train.pictures import Pictures
+from ebnet.train.pipeline import train
+from ebnet.train.recipe import Data, Recipe
+from ebnet.train.run_directory import RunDirectory
+from ebnet.train.stages import load_stage
+
+SECONDS_BETWEEN_LOOKS = 2.0
+
+
+def work(order: Order) -> None:
+    """Train until every stage has its record, or can never have one."""
+    links, records = order.links(), Records(order.results)
+    while True:
+        waiting = [link for link in links if not records.has(link.key)]
+        possible = [link for link in waiting if not any(records.failed(before.key) for before in link.before)]
+        if not possible:
+            return
+        ready = [link for link in possible if all(records.has(before.key) for before in link.before)]
+        if not any(_trained(link, order, records) for link in ready):
+            time.sleep(SECONDS_BETWEEN_LOOKS)  # others are at what is left
+
+
+def _trained(link: Link, order: Order, records: Records) -> bool:
+    """Train a stage to its record, unless another worker is at it."""
+    with _locked(order.work / f"{link.key}.lock") as mine:
+        if not mine or records.has(link.key):
+            return False
+        recipe = link.training(order.work)
+        if order.data is not None:
+            recipe = recipe.changed({"data.root": str(order.data)})
+        records.write(_record(link, recipe, link.directory(order.work), records))
+        return True
+
+
+def _record(link: Link, recipe: Recipe, directory: Path, records: Records) -> dict[str, Any]:
+    try:
+        result = train(recipe, directory, datasets=_pictures(recipe.data)).stages[link.stage]
+    except NonFiniteError as error:
+        return records.failure(link, str(error))
+    lines = read_metrics(RunDirectory(directory).metrics)
+    epochs = [_epoch(line) for line in lines if line["kind"] == "epoch" and line["stage"] == link.stage]
+    return records.record(link, result, epochs, load_stage(directory, link.stage))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@cache
+def _pictures(data: Data) -> tuple[Dataset, Dataset]:
+    """Decoded once for all the stages that a worker trains."""
+    opened = Pictures.open(data)
+    return opened.train, opened.val
+
+
+def _epoch(line: dict[str, Any]) -> dict[str, Any]:
+    return {"epoch": line["epoch"] + 1, "loss": line["train"]["loss"], "top1": line.get("val", {}).get("top1")}
+
+
+if __name__ == "__main__":
+    try:
+        work(Order.from_json(sys.argv[1]))
+    except Interrupted as interruption:
+        sys.exit(128 + interruption.signal)
