@@ -2,29 +2,11 @@
 // compiled for each level with its flags. Pixels are channels-last, so lanes are channels and nothing is summed across
 // them except in `linear`.
 #pragma once
-#include <cstddef>
-#include <cstring>
-
+#include "dense/lanes.h"
 #include "dense/levels.h"
 
 namespace ebnet {
 namespace {
-
-using std::size_t;
-
-constexpr int kLanes = EBNET_DENSE_LANES;
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
-typedef int Mask __attribute__((vector_size(kLanes * sizeof(int))));
-
-inline Vector load(const float* from) {
-  Vector value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-inline void store(float* to, Vector value) { std::memcpy(to, &value, sizeof value); }
-
-inline Vector splat(float value) { return value - Vector{}; }
 
 inline Vector activate(Activation activation, Vector slope, Vector value) {
   const Mask negative = value < Vector{};
@@ -32,8 +14,6 @@ inline Vector activate(Activation activation, Vector slope, Vector value) {
   if (activation == Activation::prelu) return negative ? slope * value : value;
   return value;
 }
-
-inline size_t size(int value) { return static_cast<size_t>(value); }
 
 // A convolution tile keeps kTilePixels x 16 sums in registers: 12 of 16 vector registers with 8 lanes, 14 of 32 with 16.
 constexpr int kVectors = kDenseBlock / kLanes;

@@ -2,7 +2,6 @@
 // them; the engine does not use it.
 #include "python/kernels.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -18,6 +17,7 @@
 #include "bconv/bconv.h"
 #include "bits/binarize.h"
 #include "dense/dense.h"
+#include "python/arrays.h"
 
 namespace nb = nanobind;
 
@@ -25,17 +25,9 @@ namespace ebnet {
 namespace {
 
 template <typename T>
-using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-template <typename T>
 using MaybeIn = std::optional<In<T>>;
 template <typename T>
 using MaybeOut = std::optional<Out<T>>;
-
-void require(bool condition, const std::string& message) {
-  if (!condition) throw std::invalid_argument(message);
-}
 
 // A pointer into an array that must hold `count` values; null for None.
 template <typename Array>
@@ -193,15 +185,6 @@ double core_clock() {
     }
   }
   return 3.0 * 8 * kSteps / (seconds_now() - start);
-}
-
-DenseLevel level_of(const std::string& name) {
-  for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
-    if (name != dense_level_name(level)) continue;
-    require(cpu_supports(level), "this CPU cannot run " + name);
-    return level;
-  }
-  throw std::invalid_argument("no level is called " + name);
 }
 
 Activation activation_of(const std::string& name) {

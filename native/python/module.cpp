@@ -3,9 +3,11 @@
 
 #include "python/engine.h"
 #include "python/kernels.h"
+#include "python/train.h"
 
 NB_MODULE(_native, module) {
   module.doc() = "ebnet's native core";
   ebnet::bind_engine(module);
   ebnet::bind_kernels(module);
+  ebnet::bind_train(module);
 }

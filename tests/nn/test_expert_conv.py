@@ -72,31 +72,14 @@ def test_equals_the_naive_formulation(s: dict) -> None:
     assert_equals_naive(layer, torch.randn(s["batch"], layer.in_channels, s["height"], s["width"]).double())
 
 
-@pytest.mark.parametrize("products", [True, False])
 @pytest.mark.parametrize(("chunk", "kernel", "groups"), list(itertools.product([1, 50, 1 << 21], [1, 3], [1, 2])))
-def test_both_gradient_paths_in_chunks_of_any_size(
-    monkeypatch: pytest.MonkeyPatch, products: bool, chunk: int, kernel: int, groups: int
+def test_the_torch_path_in_chunks_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, chunk: int, kernel: int, groups: int
 ) -> None:
     monkeypatch.setattr(sample_gradients, "CHUNK", chunk)
-    monkeypatch.setattr(function, "CHUNK", chunk)
-    path = sample_gradients.ByProducts if products else sample_gradients.ByConvolution
-    monkeypatch.setattr(function, "sample_gradients", lambda theta, geometry, _: path(theta, geometry))
     torch.manual_seed(chunk)
     layer = ExpertBinaryConv2d(4, 6, kernel, 2, 1, 1, groups, num_experts=3, precision=Precision.BINARY).double()
     assert_equals_naive(layer, torch.randn(7, 4, 9, 8).double())
-
-
-def test_the_choice_of_path_depends_on_the_map() -> None:
-    def products(size: int, kernel: int, groups: int) -> bool:
-        layer = ExpertBinaryConv2d(8, 8, kernel, padding=kernel // 2, groups=groups, num_experts=2)
-        chosen = sample_gradients.sample_gradients(layer.expert_weights, layer.geometry, size * size)
-        return isinstance(chosen, sample_gradients.ByProducts)
-
-    assert products(56, 1, 1)
-    assert products(7, 3, 4)
-    assert products(14, 3, 1)
-    assert not products(14, 3, 4)
-    assert not products(28, 3, 1)
 
 
 def test_gradcheck_of_the_real_valued_function() -> None:
@@ -236,10 +219,11 @@ def test_wrong_input() -> None:
         BinaryConv2d(4, 4, 3, ste="soft")
 
 
-def test_the_temporaries_of_backward_do_not_grow_with_the_batch() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["native", "torch"])
+def test_the_temporaries_of_backward_do_not_grow_with_the_batch(dtype: torch.dtype) -> None:
     """No tensor of the backward pass besides the gradients themselves is larger than a chunk."""
     chunk = 1 << 12
-    layer = ExpertBinaryConv2d(8, 8, 3, padding=1, num_experts=2)
+    layer = ExpertBinaryConv2d(8, 8, 3, padding=1, num_experts=2).to(dtype)
     largest = 0
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -257,9 +241,8 @@ def test_the_temporaries_of_backward_do_not_grow_with_the_batch() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sample_gradients, "CHUNK", chunk)
-        patch.setattr(function, "CHUNK", chunk)
         for batch in (16, 256):
-            x = torch.randn(batch, 8, 4, 4, requires_grad=True)
+            x = torch.randn(batch, 8, 4, 4, dtype=dtype, requires_grad=True)
             y = layer.convolve(x, x.detach().mean((2, 3)))
             dy = torch.ones_like(y)
             given_storages = {t.untyped_storage().data_ptr() for t in (x, dy)}

@@ -19,7 +19,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ebnet.nn.geometry import Geometry
-from ebnet.nn.sample_gradients import CHUNK, sample_gradients
+from ebnet.nn.sample_gradients import rows_per_chunk, sample_gradients
+from ebnet.nn.samples import Samples, rows_of
 from ebnet.nn.sign import Ste, hard_sign
 
 
@@ -44,17 +45,17 @@ class _ExpertConvolution(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, theta: Tensor, gate: Tensor, geometry: Geometry, ste: Ste | None) -> Tensor:
         ctx.save_for_backward(x, theta)
         ctx.geometry, ctx.ste = geometry, ste
-        ctx.experts = _samples_by_expert(gate)
+        ctx.samples = Samples(gate)
         y: Tensor | None = None
-        for expert, samples in ctx.experts:
-            part = geometry.conv(_rows(x, samples), _used(theta[expert], ste))
-            if len(samples) == len(x):
+        for expert, indices in ctx.samples:
+            part = geometry.conv(rows_of(x, indices), _used(theta[expert], ste))
+            if len(indices) == len(x):
                 return part
             if y is None:
                 y = torch.empty(
                     (len(x), *part.shape[1:]), dtype=part.dtype, device=part.device, memory_format=_format(part)
                 )
-            y.index_copy_(0, samples, part)
+            y.index_copy_(0, indices, part)
         if y is None:
             return geometry.conv(x, theta[0])
         return y
@@ -65,53 +66,19 @@ class _ExpertConvolution(torch.autograd.Function):
         x, theta = ctx.saved_tensors
         need_x, need_theta, need_gate = ctx.needs_input_grad[:3]
         dx = torch.empty_like(x) if need_x else None
-        dgate = x.new_zeros(len(x), len(theta)) if need_gate else None
-        parts = sample_gradients(theta, ctx.geometry, dy.shape[2] * dy.shape[3]) if need_gate else None
-        totals = None if need_gate else torch.zeros_like(theta)
-        for expert, samples in ctx.experts:
-            used = _used(theta[expert], ctx.ste)
-            mask = _mask(theta[expert], ctx.ste)
-            for rows in samples.split(_rows_per_chunk(x, dy)):
-                xe, dye = _rows(x, rows), _rows(dy, rows)
-                if dx is not None:
-                    dx.index_copy_(0, rows, ctx.geometry.input_gradient(dye, xe, used))
-                if parts is not None and dgate is not None:
-                    dgate.index_copy_(0, rows, parts.add(expert, dye, xe, mask))
-                elif totals is not None and need_theta:
-                    totals[expert] += ctx.geometry.weight_gradient(dye, xe, used)
-        dtheta = None
-        if need_theta:
-            dtheta = totals if parts is None else parts.weight_gradients()
-            dtheta = dtheta if ctx.ste is None else ctx.ste.backward(dtheta, theta)
-        return dx, dtheta, dgate, None, None
-
-
-def _samples_by_expert(gate: Tensor) -> list[tuple[int, Tensor]]:
-    """The experts that have samples, each with its samples' indices in order."""
-    chosen = gate.argmax(1)
-    order = torch.argsort(chosen, stable=True)
-    counts = torch.bincount(chosen, minlength=gate.shape[1]).tolist()
-    return [(expert, samples) for expert, samples in enumerate(order.split(counts)) if len(samples)]
-
-
-def _rows(x: Tensor, samples: Tensor) -> Tensor:
-    """The samples of `x`; all of them without a copy (they are in order then)."""
-    return x if len(samples) == len(x) else x.index_select(0, samples)
-
-
-def _rows_per_chunk(x: Tensor, dy: Tensor) -> int:
-    return max(1, CHUNK // max(x.shape[1:].numel(), dy.shape[1:].numel(), 1))
+        if dx is not None:
+            for expert, indices in ctx.samples:
+                used = _used(theta[expert], ctx.ste)
+                for rows in indices.split(rows_per_chunk(x, dy)):
+                    dx.index_copy_(0, rows, ctx.geometry.input_gradient(rows_of(dy, rows), rows_of(x, rows), used))
+        if not (need_theta or need_gate):
+            return dx, None, None, None, None
+        dtheta, dgate = sample_gradients(x, dy, theta, ctx.samples, ctx.geometry, ctx.ste)
+        return dx, dtheta if need_theta else None, dgate if need_gate else None, None, None
 
 
 def _used(latent: Tensor, ste: Ste | None) -> Tensor:
     return latent if ste is None else hard_sign(latent)
-
-
-def _mask(latent: Tensor, ste: Ste | None) -> Tensor | None:
-    """The derivative of the sign's estimator at the weights; None where it is 1 for all, as it mostly is."""
-    if ste is None or (ste is Ste.CLIP and bool(latent.abs().max() <= 1)):
-        return None
-    return ste.backward(torch.ones_like(latent), latent)
 
 
 def _format(x: Tensor) -> torch.memory_format:

@@ -1,19 +1,16 @@
-"""Weight and gate gradients from per-sample weight gradients, of which only a bounded chunk exists at a time.
+"""Weight and gate gradients from per-sample weight gradients, of which only a bounded part exists at a time.
 
-With G_b = wgrad(x_b, dy_b), the weight gradient of sample b alone, and e the expert chosen for b, an expert
-convolution needs
+With G_b = wgrad(x_b, dy_b), the weight gradient of sample b alone, e the expert chosen for b and M_e the derivative of
+the sign's estimator at its weights (1 for real weights), an expert convolution needs
 
-    totals[e] = sum of G_b over the samples of e     (the gradient of expert e's weights)
-    scores_bi = <G_b, Theta_i> for every expert i    (the gradient of the gate)
+    dTheta_e = M_e * sum of G_b over the samples of e          (the gradient of expert e's weights)
+    dgate_bi = <M_e * G_b, Theta_i> for every expert i         (the gradient of the gate)
 
-G_b is as large as the weights, so all of them together would be batch x weights: here a chunk is made, used for both
-and overwritten. A chunk costs as many operations as the ordinary weight gradient of its samples; the sum and the dot
-products add (1 + N) / L of that on a map of L positions. Two ways to make one:
-
-    products:     G_b = dy_b [out, L] @ columns(x_b) [L, taps * in]. Columns are copied from a channels-last input in
-                  whole runs of channels; with a 1x1 kernel there is nothing to copy. Best on small maps, where a
-                  convolution would spend its time on reordering weights.
-    convolution:  one weight-gradient convolution with (samples * groups) groups. Best where columns would be large.
+G_b is as large as the weights, so all of them together would be batch x weights: here a part is made, used for both
+and overwritten. It costs as many operations as the ordinary weight gradient; the sum and the dot products add
+(1 + N) / L of that on a map of L positions. The native core makes a tile in registers. In torch, for other devices and
+types, a chunk of G_b = dy_b [out, L] @ columns(x_b) [L, taps * in] is made by one batched product; columns are copied
+from a channels-last input in whole runs of channels, and with a 1x1 kernel there is nothing to copy.
 """
 
 import math
@@ -21,20 +18,44 @@ import math
 import torch
 from torch import Tensor
 
+from ebnet.nn import native
 from ebnet.nn.geometry import Geometry
+from ebnet.nn.samples import Samples, rows_of
+from ebnet.nn.sign import Ste
 
 CHUNK = 1 << 20
 """Most numbers in one temporary, whatever the batch (a single output channel's weights may be more)."""
 
 
-def sample_gradients(theta: Tensor, geometry: Geometry, positions: int) -> "ByProducts | ByConvolution":
-    """The faster way for these weights [experts, out, in / groups, kh, kw] and an output map of `positions`."""
-    taps = theta[0, 0, 0].numel()
-    small = taps == 1 or positions <= 64 or (geometry.groups == 1 and positions <= 256)
-    return (ByProducts if small else ByConvolution)(theta, geometry)
+def sample_gradients(
+    x: Tensor, dy: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None
+) -> tuple[Tensor, Tensor]:
+    """(dTheta, as `theta` [experts, out, in / groups, kh, kw]; dgate [batch, experts]). `ste` None: real weights."""
+    if native.serves(x, dy, theta):
+        return native.sample_gradients(x, dy, theta, samples, geometry, ste)
+    products = Products(theta, geometry)
+    dgate = x.new_zeros(len(x), len(theta))
+    for expert, indices in samples:
+        mask = derivative(theta[expert], ste)
+        for rows in indices.split(rows_per_chunk(x, dy)):
+            dgate.index_copy_(0, rows, products.add(expert, rows_of(dy, rows), rows_of(x, rows), mask))
+    dtheta = products.weight_gradients()
+    return dtheta if ste is None else ste.backward(dtheta, theta), dgate
 
 
-class ByProducts:
+def derivative(latent: Tensor, ste: Ste | None) -> Tensor | None:
+    """That of the sign's estimator at the weights; None where it is 1 for all, as it mostly is."""
+    if ste is None or (ste is Ste.CLIP and bool(latent.abs().max() <= 1)):
+        return None
+    return ste.backward(torch.ones_like(latent), latent)
+
+
+def rows_per_chunk(x: Tensor, dy: Tensor) -> int:
+    """As many samples as keep copies of them within a chunk."""
+    return max(1, CHUNK // max(x.shape[1:].numel(), dy.shape[1:].numel(), 1))
+
+
+class Products:
     """Per-sample weight gradients as matrix products; weights are kept as [experts, groups, rows, taps * in]."""
 
     def __init__(self, theta: Tensor, geometry: Geometry) -> None:
@@ -115,33 +136,3 @@ class Scratch:
         if self.memory is None or self.memory.numel() < count:
             self.memory = like.new_empty(count)
         return self.memory[:count].view(shape)
-
-
-class ByConvolution:
-    """Per-sample weight gradients as one convolution: samples become groups of one picture."""
-
-    def __init__(self, theta: Tensor, geometry: Geometry) -> None:
-        self.theta, self.geometry = theta, geometry
-        self.totals = torch.zeros_like(theta)
-
-    def add(self, expert: int, dy: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
-        """As `ByProducts.add`."""
-        directions = self.theta if mask is None else self.theta * mask
-        experts, out, *fan_in = directions.shape
-        scores = dy.new_zeros(len(dy), experts)
-        samples = max(1, CHUNK // directions[0].numel())
-        for start in range(0, len(dy), samples):
-            some = slice(start, start + samples)
-            count = len(dy[some])
-            per_sample = self.geometry._replace(groups=count * self.geometry.groups)
-            gradients = per_sample.weight_gradient(
-                dy[some].reshape(1, count * out, *dy.shape[2:]),
-                x[some].reshape(1, count * x.shape[1], *x.shape[2:]),
-                dy.new_empty(1).expand(count * out, *fan_in),
-            ).view(count, out, *fan_in)
-            scores[some] = gradients.flatten(1) @ directions.flatten(1).T
-            self.totals[expert] += gradients.sum(0)
-        return scores
-
-    def weight_gradients(self) -> Tensor:
-        return self.totals

@@ -1,0 +1,22 @@
+// One table of functions per level, each filled in its own file with its own compiler flags.
+#pragma once
+#include "dense/levels.h"
+#include "train/blocks.h"
+#include "train/expert_conv.h"
+
+namespace ebnet {
+
+struct TrainKernels {
+  int lanes;
+  // Block `block` of the weights: its part of dtheta is written, its part of each dgate[b][i] added to `scores`.
+  void (*sample_gradients)(const SampleGradients& task, const WeightBlocks& blocks, const SamplesByExpert& samples,
+                           int block, float* scratch, float* scores);
+};
+
+extern const TrainKernels kTrainPortable;
+#ifdef EBNET_DENSE_X86_64
+extern const TrainKernels kTrainAvx2;
+extern const TrainKernels kTrainAvx512;
+#endif
+
+}  // namespace ebnet
