@@ -15,6 +15,7 @@ LEVEL = {
     "processes": 0,
     "_native": 0,
     "arch": 0,
+    "zoo": 1,
     "nn": 1,
     "models": 2,
     "runtime": 2,
@@ -22,7 +23,7 @@ LEVEL = {
     "cost": 3,
     "pack": 3,
 }
-LEVEL |= {"train": 3, "search": 4, "report": 4, "serve": 4, "reproduce": 4, "zoo": 4, "cli": 5}
+LEVEL |= {"train": 3, "search": 4, "report": 4, "serve": 4, "reproduce": 4, "cli": 5}
 TORCH_FREE = ["ebnet", "ebnet.arch", "ebnet.cost", "ebnet.models.layout", "ebnet.runtime", "ebnet.cli.app"]
 
 

@@ -23,11 +23,13 @@ from ebnet.cli import (
     predict,
     report,
     reproduce,
+    results,
     search,
     serve,
     summary,
     train,
     verify,
+    zoo,
 )
 from ebnet.errors import EbnetError
 
@@ -51,7 +53,9 @@ app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
 app.add_typer(data.data, name="data")
 app.add_typer(search.search, name="search")
+app.add_typer(zoo.zoo, name="zoo")
 app.command("reproduce")(reproduce.reproduce)
+app.command("results")(results.results)
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)

@@ -1,4 +1,4 @@
-"""`ebnet eval`: the accuracy of a run's network, at any stage."""
+"""`ebnet eval`: the accuracy of a run's network, at any stage, or of one of the zoo."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 
 def eval(
-    run: Annotated[Path, typer.Argument(help="Directory of a run.")],
+    run: Annotated[Path, typer.Argument(help="Directory of a run, or zoo:NAME.")],
     data: Annotated[
         Path | None, typer.Option(help="Directory of the data set. [default: that of the training]")
     ] = None,
@@ -26,12 +26,28 @@ def eval(
         ebnet eval runs/demo
 
         ebnet eval runs/a --data imagenette --stage stage1-experts --json
+
+        ebnet eval zoo:fashion-mnist-e4
     """
     import json
 
-    from ebnet.train.judge import judge_run
+    from ebnet.zoo import in_zoo
 
-    name, evaluation = judge_run(run, stage=stage, data=data, best=best, device=device)
+    in_the_zoo = in_zoo(run)
+    if in_the_zoo is not None:
+        from ebnet.train.judge import judge_packed
+        from ebnet.train.recipe import Data
+        from ebnet.zoo import card
+
+        if stage is not None or best:
+            raise typer.BadParameter(f"{run} is a finished network: --stage and --best are for runs")
+        settings = Data(**card(in_the_zoo).data)
+        place = settings if data is None else settings.model_copy(update={"root": str(data)})
+        name, evaluation = str(run), judge_packed(run, place)
+    else:
+        from ebnet.train.judge import judge_run
+
+        name, evaluation = judge_run(run, stage=stage, data=data, best=best, device=device)
     if json_:
         typer.echo(json.dumps({"stage": name} | evaluation.to_dict()))
         return

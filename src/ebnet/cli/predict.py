@@ -12,18 +12,24 @@ from rich.table import Table
 
 
 def predict(
-    file: Annotated[Path, typer.Argument(help="A packed file.")],
-    images: Annotated[list[Path], typer.Argument(help="Image files.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="[FILE] IMAGE...", help="A packed file, unless --model names one; images.")
+    ],
+    model: Annotated[str | None, typer.Option(help="A trained network of the zoo (`ebnet zoo` lists them).")] = None,
     top: Annotated[int, typer.Option(help="Classes to show for each image.", min=1)] = 5,
     threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list, one entry an image.")] = False,
 ) -> None:
     """Classify images: the most probable classes of each, without torch.
 
-    Example: `ebnet predict net.ebn cat.jpg dog.jpg`
+    Examples: `ebnet predict net.ebn cat.jpg dog.jpg`, `ebnet predict --model fashion-mnist-e4 shirt.png`
     """
     from ebnet.runtime.engine import load
+    from ebnet.zoo import PREFIX
 
+    file, images = (files[0], files[1:]) if model is None else (f"{PREFIX}{model}", files)
+    if not images:
+        raise typer.BadParameter(f"{file} and which images? Or name a network of the zoo with --model")
     predictions = load(file, threads).predict(images, top)
     if as_json:
         rows = [{"image": str(path)} | asdict(found) for path, found in zip(images, predictions, strict=True)]

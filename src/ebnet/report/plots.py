@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 
 from ebnet.report.figure import PALETTE, Bars, Choice, Figure, HeatMap, Lines, Scatter
 
-_STYLE: Any = {
+STYLE: Any = {
     "svg.hashsalt": "ebnet",  # equal figures give equal files
     "font.size": 9,
     "axes.spines.top": False,
@@ -24,7 +24,7 @@ def save_figures(figures: list[Figure], directory: Path) -> list[Path]:
     """Write every figure as NAME.png and NAME.svg; each option of a choice is a figure of its own."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         for figure in _single(figures):
             canvas = Canvas(figsize=(7, _height(figure)), layout="constrained")
             FigureCanvasAgg(canvas)

@@ -1,6 +1,5 @@
 """How a run was trained: its curves, the accuracy of its stages and the usage of its experts, from its directory."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,7 @@ from ebnet.report.figure import Bars, Lines, Series, Span
 from ebnet.report.names import layer_title
 from ebnet.train.metrics import read_metrics
 from ebnet.train.results import StageResult
-from ebnet.train.run_directory import STATE, RunDirectory
+from ebnet.train.run_directory import RunDirectory, finished_stages
 
 TITLES = {
     "teacher": "real-valued teacher",
@@ -37,13 +36,7 @@ class TrainingRecord:
 def read_training(run: RunDirectory) -> TrainingRecord:
     """Of a finished, running or interrupted run."""
     epochs = [record for record in read_metrics(run.metrics) if record["kind"] == "epoch"]
-    results: dict[str, StageResult] = {}
-    for name in run.recipe().stages:
-        state = run.stage(name) / STATE
-        result = json.loads(state.read_text())["position"]["result"] if state.is_file() else None
-        if result:
-            results[name] = StageResult.from_dict(result)
-    return TrainingRecord(epochs, results)
+    return TrainingRecord(epochs, finished_stages(run))
 
 
 def curves(record: TrainingRecord) -> list[Lines]:

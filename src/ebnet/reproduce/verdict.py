@@ -42,12 +42,12 @@ class Run:
     def failed(self) -> bool:
         return any("failed" in stage for stage in self.stages)
 
-    def accuracy(self, measure: str) -> float:
-        """Percent."""
+    def accuracy(self, measure: str) -> float | None:
+        """Percent; None where that epoch was not validated."""
         last, before = self.stages[-1], self.stages[-2]
-        if measure == "first-epoch":
-            return 100 * float(last["epochs"][0]["top1"])
-        return 100 * float((last if measure == "stage2" else before)["top1"])
+        of = {"stage2": last, "stage1": before, "first-epoch": last["epochs"][0]}
+        top1 = of[measure]["top1"]
+        return None if top1 is None else 100 * float(top1)
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,11 @@ def _by_seed(runs: tuple[Run, ...], variant: str) -> dict[int, Run]:
 
 def _compared(comparison: Comparison, runs: tuple[Run, ...]) -> Finding:
     better, than = _by_seed(runs, comparison.better), _by_seed(runs, comparison.than)
-    differences = {
-        seed: better[seed].accuracy(comparison.measure) - than[seed].accuracy(comparison.measure)
-        for seed in sorted(better.keys() & than.keys())
-    }
+    differences = {}
+    for seed in sorted(better.keys() & than.keys()):
+        high, low = (run[seed].accuracy(comparison.measure) for run in (better, than))
+        if high is not None and low is not None:
+            differences[seed] = high - low
     where = {"stage2": "", "stage1": ", Stage I", "first-epoch": ", after the first epoch of Stage II"}
     what = f"{comparison.better} against {comparison.than}{where[comparison.measure]}"
     if comparison.within is not None:

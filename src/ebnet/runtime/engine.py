@@ -12,6 +12,7 @@ import numpy as np
 from ebnet._native import Engine as NativeEngine
 from ebnet.errors import NonFiniteError, ShapeError
 from ebnet.runtime.preprocessing import Preprocessing
+from ebnet.zoo import resolve
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,13 @@ def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
     """Read, verify and lay out a packed file.
 
     Args:
-        path: a file that `ebnet.pack` wrote. A damaged or hostile file raises `FormatError`.
+        path: a file that `ebnet.pack` wrote, or `zoo:NAME`. A damaged or hostile file raises `FormatError`.
         threads: threads of one call, the caller's included.
 
     Example: `logits = ebnet.load("net.ebn")(images)`
     """
-    return Engine(NativeEngine.load(os.fspath(path), threads), os.fspath(path))
+    file = resolve(path)
+    return Engine(NativeEngine.load(file, threads), file)
 
 
 class Engine:

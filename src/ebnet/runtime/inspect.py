@@ -42,7 +42,7 @@ class Inspection:
 def inspect(path: str | os.PathLike[str]) -> Inspection:
     """Verify a packed file and describe it; raises `FormatError` where it is damaged."""
     engine = load(path)
-    with open(path, "rb") as file:
+    with open(engine.path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
     metadata = header.pop("__metadata__")
@@ -52,7 +52,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     ]
     widths = {t.dtype for t in tensors if t.dtype != "U8"}
     return Inspection(
-        path=os.fspath(path),
+        path=engine.path,
         version=metadata["version"],
         file_bytes=engine.file_bytes,
         header_bytes=8 + length,

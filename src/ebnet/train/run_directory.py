@@ -15,6 +15,7 @@ from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.train.distributed import barrier, rank
 from ebnet.train.recipe import Recipe, StageName, load_recipe
 from ebnet.train.recipe_text import write_toml
+from ebnet.train.results import StageResult
 from ebnet.train.stages import STAGES
 
 RECIPE, METRICS, FINAL, STATE = "recipe.toml", "metrics.jsonl", "final", "state.json"
@@ -97,6 +98,17 @@ class RunDirectory:
             sync_directory(self.path)
 
 
+def finished_stages(run: RunDirectory) -> dict[str, StageResult]:
+    """What came of each stage that is finished, in order."""
+    results: dict[str, StageResult] = {}
+    for name in run.recipe().stages:
+        state = run.stage(name) / STATE
+        result = json.loads(state.read_text())["position"]["result"] if state.is_file() else None
+        if result:
+            results[name] = StageResult.from_dict(result)
+    return results
+
+
 def binding(recipe: Recipe, exclude_defaults: bool = False) -> str:
     """The settings that make the run what it is, as text to compare."""
     values = recipe.model_dump(mode="json", exclude_none=True, exclude_defaults=exclude_defaults)
@@ -105,12 +117,12 @@ def binding(recipe: Recipe, exclude_defaults: bool = False) -> str:
             values.pop(table, None)
         elif table in values:
             values[table] = {key: value for key, value in values[table].items() if key not in keys}
-    return write_toml(_spread(values))
+    return write_toml(spread(values))
 
 
-def _spread(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def spread(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as one flat table of dotted names, so that a line of a difference says where it belongs."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= _spread(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        flat |= spread(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return flat

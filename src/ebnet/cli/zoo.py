@@ -1,0 +1,84 @@
+"""`ebnet zoo`: the trained networks that come with the package."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+zoo = typer.Typer(help="Trained networks to take away.", rich_markup_mode="markdown")
+
+
+@zoo.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all cards as JSON.")] = False,
+) -> None:
+    """List the trained networks that come with the package.
+
+    Examples:
+
+        ebnet zoo
+
+        ebnet zoo card fashion-mnist-e4
+
+        ebnet predict --model fashion-mnist-e4 shirt.png
+
+        ebnet eval zoo:fashion-mnist-e4
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from ebnet.zoo import cards
+
+    if context.invoked_subcommand is not None:
+        return
+    if as_json:
+        typer.echo(json.dumps([asdict(card) for card in cards().values()]))
+        return
+    table = Table("name", "what", "network", "experts", "top-1", "kB")
+    for card in cards().values():
+        size = f"{card.bytes / 1e3:.0f}"
+        table.add_row(card.name, card.title, card.arch, str(card.experts), f"{card.top1:.2%}", size)
+    Console().print(table)
+
+
+@zoo.command("card")
+def show(name: Annotated[str, typer.Argument(help="A network of the zoo.")]) -> None:
+    """Show what a network was trained on and how, what it reaches and what it costs.
+
+    Example: `ebnet zoo card fashion-mnist-e4`
+    """
+    from ebnet.zoo import card
+
+    found = card(name)
+    data = found.data
+    typer.echo(f"{found.name}: {found.title}")
+    typer.echo(f"  data      {data['name']} at {data['size']} pixels; {found.licence}")
+    typer.echo(f"  training  {found.command}")
+    for stage, top1 in found.stages.items():
+        typer.echo(f"  {stage:17} top-1 {top1:.2%}")
+    typer.echo(f"  {'in the engine':17} top-1 {found.top1:.2%} of {found.pictures:,} validation pictures")
+    typer.echo(f"  network   {found.arch}, {found.experts} experts, {found.bops:,} BOPs, {found.flops:,} FLOPs")
+    typer.echo(f"  file      {found.bytes:,} bytes")
+
+
+@zoo.command("add")
+def add(
+    run: Annotated[Path, typer.Argument(help="Directory of a finished run.")],
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    title: Annotated[str, typer.Option(help="What it tells apart, in a few words.")],
+    into: Annotated[Path | None, typer.Option(help="Where to write it. [default: the package itself]")] = None,
+) -> None:
+    """Pack a finished run, judge the file in the engine and write it with its card.
+
+    Example: `ebnet zoo add runs/demo digits-e4 --title "ten digits"`
+    """
+    from ebnet.train.publish import publish
+    from ebnet.zoo import HOME
+
+    directory = into or HOME
+    directory.mkdir(parents=True, exist_ok=True)
+    card = publish(run, name, title, directory)
+    typer.echo(f"{directory / name}.ebn: {card.bytes:,} bytes, top-1 {card.top1:.2%} in the engine")

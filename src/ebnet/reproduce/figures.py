@@ -1,0 +1,36 @@
+"""One figure a claim: every variant's accuracy, seed by seed."""
+
+from pathlib import Path
+from statistics import mean
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ebnet.report.figure import PALETTE
+from ebnet.report.plots import STYLE
+from ebnet.reproduce.verdict import Judgement
+
+MEASURES = {"stage1": "Stage I", "stage2": "Stage II"}
+
+
+def save_figure(judgement: Judgement, path: Path) -> None:
+    """Dots are seeds, bars their means; one row a variant."""
+    variants = [variant for variant in judgement.claim.variants if judgement.of(variant)]
+    with matplotlib.rc_context(STYLE):
+        canvas = Figure(figsize=(7, 0.9 + 0.42 * len(variants)), layout="constrained")
+        FigureCanvasAgg(canvas)
+        axes = canvas.add_subplot()
+        for at, (measure, title) in enumerate(MEASURES.items()):
+            for row, variant in enumerate(variants):
+                values = [run.accuracy(measure) for run in judgement.of(variant) if not run.failed]
+                height = row + (0.14 if at else -0.14)
+                axes.scatter(values, [height] * len(values), s=14, color=PALETTE[at], label=title if row == 0 else None)
+                if values:
+                    axes.plot([mean(values)] * 2, [height - 0.12, height + 0.12], color=PALETTE[at])
+        axes.set_yticks(range(len(variants)), variants)
+        axes.invert_yaxis()
+        axes.set_xlabel("top-1 on the validation pictures, %")
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        canvas.savefig(path, metadata={"Date": None})

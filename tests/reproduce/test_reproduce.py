@@ -1,0 +1,174 @@
+"""Whole experiments at a size that takes seconds, from the command to the page."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ebnet.reproduce.claim import load_claim
+from ebnet.reproduce.document import document
+from ebnet.reproduce.order import Order
+from ebnet.reproduce.records import Records
+from ebnet.reproduce.verdict import judge
+from ebnet.reproduce.worker import work
+
+TINY = (
+    "data.name=generated",
+    "data.size=8",
+    "data.resize=8",
+    "data.memory_side=8",
+    "data.padding=1",
+    "schedule.epochs=1",
+    "schedule.milestones=[]",
+    "schedule.batch_size=500",
+    "network.stem=cifar",
+    "network.arch=1111-0.0625-1:1:1:1",
+    "network.stem_width=4",
+)
+
+
+def order(where: Path, *claims: str, seeds: int = 1) -> Order:
+    return Order(claims, seeds, where / "work", where / "results", None, TINY)
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Order:
+    """A claim with as many seeds as a verdict needs."""
+    wanted = order(tmp_path_factory.mktemp("tried"), "mixup", seeds=3)
+    work(wanted)
+    return wanted
+
+
+def test_every_stage_has_one_record_without_weights(tried: Order) -> None:
+    records = Records(tried.results)
+    links = tried.links()
+    assert {path.stem for path in (tried.results / "runs").iterdir()} == {link.key for link in links}
+    for link in links:
+        record = records.read(link.key)
+        assert record["stage"] == link.stage
+        assert record["seed"] == link.recipe.seed
+        assert 0 <= record["top1"] <= 1
+        assert len(record["epochs"]) == 1
+        assert record["epochs"][0]["top1"] == record["top1"]
+        assert "root" not in record["recipe"]["data"]
+        assert records.path(link.key).stat().st_size < 20_000
+
+
+def test_differences_are_those_of_the_records(tried: Order) -> None:
+    judgement = judge(load_claim("mixup"), Records(tried.results), TINY)
+    finding = judgement.findings[0]
+    with_, without = ({run.seed: run for run in judgement.of(name)} for name in ("mixup", "without"))
+    for seed in range(3):
+        files = [
+            json.loads((tried.results / "runs" / f"{run.stages[-1]['key']}.json").read_text())
+            for run in (with_[seed], without[seed])
+        ]
+        assert finding.values[seed] == pytest.approx(100 * (files[0]["top1"] - files[1]["top1"]))
+
+
+def test_the_teacher_taught(tmp_path: Path) -> None:
+    """A distilled stage's loss has the teacher's terms; its record names the teacher's."""
+    wanted = order(tmp_path, "distillation")
+    work(wanted)
+    runs = judge(load_claim("distillation"), Records(wanted.results), TINY).of("teacher")
+    metrics = (wanted.work / runs[0].stages[1]["key"] / "metrics.jsonl").read_text().splitlines()
+    assert {"attention", "logits", "labels"} <= set(json.loads(metrics[-1])["train"])
+    assert runs[0].stages[1]["after"] == [runs[0].stages[0]["key"]]
+
+
+def test_what_has_a_record_is_not_run_again(tried: Order) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (tried.results / "runs").iterdir()}
+    work(tried)
+    assert before == {path: path.stat().st_mtime_ns for path in (tried.results / "runs").iterdir()}
+
+
+def test_a_chain_of_stages_is_the_run_it_is_cut_from(tmp_path: Path, tried: Order) -> None:
+    """Training all stages in one run ends with the same accuracy and the same weights as training them link by link."""
+    from safetensors.numpy import load_file
+
+    from ebnet.train.pipeline import train
+
+    recipe = load_claim("mixup").recipe_of("mixup", 0, TINY)
+    train(recipe, tmp_path / "whole")
+    last = judge(load_claim("mixup"), Records(tried.results), TINY).of("mixup")[0].stages[-1]
+    whole, cut = (
+        load_file(path / "final" / "model.safetensors") for path in (tmp_path / "whole", tried.work / last["key"])
+    )
+    assert whole.keys() == cut.keys()
+    assert all((whole[name] == cut[name]).all() for name in whole)
+
+
+def test_training_that_breaks_down_is_a_result(tmp_path: Path) -> None:
+    wanted = Order(("mixup",), 1, tmp_path / "w", tmp_path / "r", None, (*TINY, "schedule.learning_rate=1e38"))
+    work(wanted)
+    records = Records(wanted.results)
+    first = wanted.links()[0]
+    assert "no longer a number" in records.read(first.key)["failed"]
+    assert not any(records.has(link.key) for link in wanted.links() if link.before)
+
+
+def ebnet(*words: str, where: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "ebnet", "reproduce", *words, "--results", "r", "--work", "w", "--jobs", "2"]
+        + [word for setting in TINY for word in ("--set", setting)],
+        cwd=where,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_stopped_in_the_middle_and_called_again(tmp_path: Path) -> None:
+    """SIGKILL to everything at some point, SIGTERM at another: the third call ends with every record."""
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        process = ebnet("mixup", "--seeds", "1", where=tmp_path)
+        wanted = len(list((tmp_path / "r" / "runs").glob("*.json"))) + 1
+        until = time.monotonic() + 120
+        while len(list((tmp_path / "r" / "runs").glob("*.json"))) < wanted and time.monotonic() < until:
+            time.sleep(0.05)
+        if number == signal.SIGKILL:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        process.communicate(timeout=120)
+        assert process.returncode != 0
+    process = ebnet("mixup", "--seeds", "1", "--json", where=tmp_path)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    (summary,) = json.loads(out)
+    assert summary["claim"] == "mixup"
+    assert summary["verdict"] == "undecided at this scale"  # one seed decides nothing
+    assert len(summary["runs"]) == 2
+    assert len(list((tmp_path / "r" / "runs").glob("*.json"))) == 5  # Stage I of one expert is shared
+
+
+def test_unknown_claims_and_missing_records_are_told(tmp_path: Path) -> None:
+    def run(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "ebnet", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert "no claim is called 'nonsense'" in run("reproduce", "nonsense").stderr
+    assert "which claims?" in run("reproduce").stderr
+    assert "nowhere holds no records" in run("results", "nowhere").stderr
+    listed = run("reproduce", "--list", "--json")
+    assert {claim["verdict"] for claim in json.loads(listed.stdout)} == {"not run"}
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    records.write({"key": "a"})
+    records.path("a").write_text('{"key": "a", "top1"')
+    with pytest.raises(Exception, match=r"a\.json cannot be read .* delete it to measure it again"):
+        records.read("a")
+
+
+def test_a_page_without_records_says_so(tmp_path: Path) -> None:
+    page = document(Records(tmp_path))
+    assert "Not run: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11." in page
