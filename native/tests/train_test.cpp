@@ -32,6 +32,12 @@ Floats normal(std::size_t count) {
   return values;
 }
 
+std::vector<std::int64_t> random_experts(int batch, int experts) {
+  std::vector<std::int64_t> chosen(size(batch));
+  for (std::int64_t& expert : chosen) expert = static_cast<std::int64_t>(generator() % static_cast<unsigned>(experts));
+  return chosen;
+}
+
 ConvShape random_shape() {
   ConvShape s;
   s.groups = pick({1, 1, 2, 3});
@@ -98,8 +104,7 @@ void check_sample_gradients(DenseLevel level, int threads) {
   const std::size_t weights = size(s.out_channels, s.in_per_group(), s.taps());
   const std::size_t in = size(s.in_channels, s.in_h, s.in_w), out = size(s.out_channels, s.out_h(), s.out_w());
   const Floats x = normal(size(batch) * in), dy = normal(size(batch) * out), theta = normal(size(experts) * weights);
-  std::vector<std::int64_t> chosen(size(batch));
-  for (std::int64_t& expert : chosen) expert = static_cast<std::int64_t>(generator() % static_cast<unsigned>(experts));
+  const std::vector<std::int64_t> chosen = random_experts(batch, experts);
   Floats dtheta(theta.size(), -7.0f), dgate(size(batch, experts), -7.0f);
   SampleGradients task;
   task.shape = s;
@@ -138,6 +143,46 @@ void check_sample_gradients(DenseLevel level, int threads) {
   compare("gate gradient", level, dgate, gate, gate_terms);
 }
 
+void check_convolutions(DenseLevel level, int threads) {
+  const ConvShape s = random_shape();
+  if (!s.valid()) return;
+  const int batch = pick({0, 1, 2, 5}), experts = pick({1, 2, 4});
+  const std::size_t weights = size(s.out_channels, s.in_per_group(), s.taps());
+  const std::size_t in = size(s.in_channels, s.in_h, s.in_w), out = size(s.out_channels, s.out_h(), s.out_w());
+  const Floats x = normal(size(batch) * in), dy = normal(size(batch) * out), theta = normal(size(experts) * weights);
+  const std::vector<std::int64_t> chosen = random_experts(batch, experts);
+  Floats y(dy.size(), -7.0f), dx(x.size(), -7.0f);
+  ExpertConv task;
+  task.shape = s;
+  task.batch = batch;
+  task.experts = experts;
+  task.binary = pick({0, 1}) == 1;
+  task.theta = theta.data();
+  task.chosen = chosen.data();
+  task.from = x.data();
+  task.to = y.data();
+  expert_forward(task, threads, level);
+  task.from = dy.data();
+  task.to = dx.data();
+  expert_input_gradient(task, threads, level);
+
+  Doubles forward(y.size()), forward_terms(y.size()), backward(dx.size()), backward_terms(dx.size());
+  for (std::size_t b = 0; b < size(batch); ++b) {
+    for_products(s, [&](std::size_t output, std::size_t weight, std::size_t input) {
+      const double latent = static_cast<double>(theta[static_cast<std::size_t>(chosen[b]) * weights + weight]);
+      const double used = task.binary ? (latent >= 0.0 ? 1.0 : -1.0) : latent;
+      const double up = used * static_cast<double>(x[b * in + input]);
+      const double down = used * static_cast<double>(dy[b * out + output]);
+      forward[b * out + output] += up;
+      forward_terms[b * out + output] += std::fabs(up);
+      backward[b * in + input] += down;
+      backward_terms[b * in + input] += std::fabs(down);
+    });
+  }
+  compare("forward", level, y, forward, forward_terms);
+  compare("input gradient", level, dx, backward, backward_terms);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -147,7 +192,10 @@ int main(int argc, char** argv) {
       std::printf("%s: not run, this CPU lacks AVX2\n", dense_level_name(level));
       continue;
     }
-    for (int i = 0; i < cases; ++i) check_sample_gradients(level, 1 + i % 3);
+    for (int i = 0; i < cases; ++i) {
+      check_sample_gradients(level, 1 + i % 3);
+      check_convolutions(level, 1 + i % 3);
+    }
     std::printf("%s%s: ran\n", dense_level_name(level), level == DenseLevel::avx512 ? " (split)" : "");
   }
   std::printf("%d cases, %d failures\n", cases, failures);

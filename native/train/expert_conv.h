@@ -30,4 +30,19 @@ struct SampleGradients {
 
 void sample_gradients(const SampleGradients& task, int threads, DenseLevel level);
 
+// Each sample convolved with its expert, or with its signs (+1 where theta >= 0) where `binary`.
+// forward: from = x, to = y; input_gradient: from = dy, to = dx. Every number of `to` is written; a sample's result
+// depends neither on the others nor on the number of threads.
+struct ExpertConv {
+  ConvShape shape;
+  int batch = 0, experts = 1;
+  bool binary = false;
+  const float *from = nullptr, *theta = nullptr;
+  const std::int64_t* chosen = nullptr;
+  float* to = nullptr;
+};
+
+void expert_forward(const ExpertConv& task, int threads, DenseLevel level);
+void expert_input_gradient(const ExpertConv& task, int threads, DenseLevel level);
+
 }  // namespace ebnet

@@ -7,6 +7,8 @@
 #pragma once
 #include "dense/lanes.h"
 #include "train/levels.h"
+#include "train/tiles.h"
+#include "train/transpose.h"
 
 namespace ebnet {
 namespace {
@@ -42,50 +44,55 @@ inline Features features_of(const ConvShape& s, const WeightBlocks& blocks, int 
 inline int kernel_row(const ConvShape& s, const Features& f, int run) { return f.joined ? run : run / s.kernel_w; }
 inline int kernel_column(const ConvShape& s, const Features& f, int run) { return f.joined ? 0 : run % s.kernel_w; }
 
-// Calls visit(lane of the row, offset in torch's [channel][tap] order) for every weight of one output channel.
-template <typename Visit>
-void for_weights(const ConvShape& s, const Features& f, Visit visit) {
-  for (int tap = 0; tap < s.taps(); ++tap) {
-    const int lane = f.joined ? tap / s.kernel_w * f.padded + tap % s.kernel_w * f.channels : tap * f.padded;
-    for (int c = 0; c < f.channels; ++c) visit(size(lane + c), size(c) * size(s.taps()) + size(tap));
-  }
-}
-
 inline const float* weights_of(const ConvShape& s, const Features& f, const float* weights, int expert, int row) {
   const size_t out = size(expert) * size(s.out_channels) + size(f.group * s.out_per_group() + f.row + row);
   return weights + (out * size(s.in_per_group()) + size(f.channel)) * size(s.taps());
 }
 
-// One expert's block as [row][run][lane]; `packed` is zero where runs are padded and stays so.
-inline void pack_weights(const ConvShape& s, const Features& f, const float* weights, int expert, float* packed) {
-  for (int row = 0; row < f.rows; ++row, packed += f.width) {
-    const float* from = weights_of(s, f, weights, expert, row);
-    for_weights(s, f, [&](size_t lane, size_t offset) { packed[lane] = from[offset]; });
+// One output channel's weights from torch's [channel][tap] to [run][lane], and back. `packed` is zero
+// where runs are padded and stays so.
+inline void pack_row(const ConvShape& s, const Features& f, const float* from, float* packed) {
+  if (f.run == f.padded) return transpose(from, size(s.taps()), f.channels, s.taps(), packed, size(f.channels));
+  for (int run = 0, taps = s.taps() / f.runs; run < f.runs; ++run) {
+    transpose(from + run * taps, size(s.taps()), f.channels, taps, packed + run * f.padded, size(f.channels));
   }
+}
+
+inline void unpack_row(const ConvShape& s, const Features& f, const float* packed, float* to) {
+  if (f.run == f.padded) return transpose(packed, size(f.channels), s.taps(), f.channels, to, size(s.taps()));
+  for (int run = 0, taps = s.taps() / f.runs; run < f.runs; ++run) {
+    transpose(packed + run * f.padded, size(f.channels), taps, f.channels, to + run * taps, size(s.taps()));
+  }
+}
+
+inline void pack_weights(const ConvShape& s, const Features& f, const float* weights, int expert, float* packed) {
+  for (int row = 0; row < f.rows; ++row) pack_row(s, f, weights_of(s, f, weights, expert, row), packed + size(row) * f.width);
 }
 
 inline void unpack_weights(const ConvShape& s, const Features& f, const float* packed, int expert, float* weights) {
-  for (int row = 0; row < f.rows; ++row, packed += f.width) {
-    float* to = const_cast<float*>(weights_of(s, f, weights, expert, row));
-    for_weights(s, f, [&](size_t lane, size_t offset) { to[offset] = packed[lane]; });
+  for (int row = 0; row < f.rows; ++row) {
+    unpack_row(s, f, packed + size(row) * f.width, const_cast<float*>(weights_of(s, f, weights, expert, row)));
   }
 }
 
-// Rows [begin, end) of the block's channels of one sample as [row][column][channel], with the padding left and right,
-// and two vectors of zeros behind the last, which the last position's tile may read.
+// How much of a transposed line lies left of the picture, and how much of the picture follows.
+inline int left_of(const ConvShape& s, const Features& f) { return least(s.pad_w, f.columns); }
+inline int used_of(const ConvShape& s, const Features& f) { return most(0, least(s.in_w, f.columns - s.pad_w)); }
+
+// Rows [begin, end) of the block's channels of one sample as [row][column][channel], with the padding around, and two
+// vectors of zeros behind the last, which the last position's tile may read.
 inline void transpose_input(const ConvShape& s, const Features& f, const float* x, int begin, int end, float* seen) {
-  const size_t plane = size(s.in_h) * size(s.in_w), line = size(f.columns) * size(f.channels);
-  const int first = least(s.pad_w, f.columns);
-  const int used = most(0, least(s.in_w, f.columns - s.pad_w));
+  const size_t plane = size(s.in_h) * size(s.in_w), channels = size(f.channels), line = size(f.columns) * channels;
+  const size_t left = size(left_of(s, f)) * channels, used = size(used_of(s, f)) * channels;
   x += size(f.group * s.in_per_group() + f.channel) * plane;
   for (int row = begin; row < end; ++row, seen += line) {
-    const float* from = x + size(row) * size(s.in_w);
-    std::memset(seen, 0, size(first) * size(f.channels) * sizeof(float));
-    float* to = seen + size(first) * size(f.channels);
-    for (int column = 0; column < used; ++column) {
-      for (int c = 0; c < f.channels; ++c) *to++ = from[size(c) * plane + size(column)];
+    if (row < 0 || row >= s.in_h) {
+      std::memset(seen, 0, line * sizeof(float));
+      continue;
     }
-    std::memset(to, 0, size(f.columns - first - used) * size(f.channels) * sizeof(float));
+    std::memset(seen, 0, left * sizeof(float));
+    transpose(x + size(row) * size(s.in_w), plane, f.channels, used_of(s, f), seen + left, channels);
+    std::memset(seen + left + used, 0, (line - left - used) * sizeof(float));
   }
   std::memset(seen, 0, 2 * kLanes * sizeof(float));
 }

@@ -11,6 +11,11 @@ struct TrainKernels {
   // Block `block` of the weights: its part of dtheta is written, its part of each dgate[b][i] added to `scores`.
   void (*sample_gradients)(const SampleGradients& task, const WeightBlocks& blocks, const SamplesByExpert& samples,
                            int block, float* scratch, float* scores);
+  // The samples order[first] .. order[last - 1], each with its own expert.
+  void (*forward)(const ExpertConv& task, const WeightBlocks& blocks, const SamplesByExpert& samples, int first,
+                  int last, float* scratch);
+  void (*input_gradient)(const ExpertConv& task, const WeightBlocks& blocks, const SamplesByExpert& samples, int first,
+                         int last, float* scratch);
 };
 
 extern const TrainKernels kTrainPortable;

@@ -19,8 +19,6 @@
 namespace ebnet {
 namespace {
 
-constexpr int kTileRows = kLanes == 16 ? 12 : 6;
-
 struct TileTask {
   const float* dy;       // of the tile's first row, at the first position
   size_t dy_row;         // from output channel to output channel
@@ -35,96 +33,78 @@ struct TileTask {
 };
 
 template <int kRows, int kVectors>
-void gradient_tile(const TileTask& t) {
-  Vector g[kRows][kVectors] = {};
-  const float *dy = t.dy, *seen = t.seen;
-  for (int y = 0; y < t.rows; ++y, dy += t.dy_line, seen += t.seen_line) {
-    const float* s = seen;
-    for (int x = 0; x < t.columns; ++x, s += t.seen_column) {
-      Vector b[kVectors];
+struct GradientTile {
+  static void run(const TileTask& t) {
+    Vector g[kRows][kVectors] = {};
+    const float *dy = t.dy, *seen = t.seen;
+    for (int y = 0; y < t.rows; ++y, dy += t.dy_line, seen += t.seen_line) {
+      const float* s = seen;
+      for (int x = 0; x < t.columns; ++x, s += t.seen_column) {
+        Vector b[kVectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) b[v] = load(s + v * kLanes);
+        for (int v = 0; v < kVectors; ++v) b[v] = load(s + v * kLanes);
 #pragma GCC unroll 12
-      for (int r = 0; r < kRows; ++r) {
-        const Vector a = splat(dy[size(r) * t.dy_row + size(x)]);
+        for (int r = 0; r < kRows; ++r) {
+          const Vector a = splat(dy[size(r) * t.dy_row + size(x)]);
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) g[r][v] += a * b[v];
+          for (int v = 0; v < kVectors; ++v) g[r][v] += a * b[v];
+        }
       }
     }
-  }
-  const float* directions = t.directions;
-  for (int i = 0; i < t.experts; ++i, directions += t.direction) {
-    Vector sums[kVectors] = {t.scores[i]};
+    const float* directions = t.directions;
+    for (int i = 0; i < t.experts; ++i, directions += t.direction) {
+      Vector sums[kVectors] = {t.scores[i]};
+#pragma GCC unroll 12
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) sums[v] += g[r][v] * load(directions + size(r) * t.row + v * kLanes);
+      }
+      if constexpr (kVectors == 2) sums[0] += sums[1];
+      t.scores[i] = sums[0];
+    }
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[v] += g[r][v] * load(directions + size(r) * t.row + v * kLanes);
-    }
-    if constexpr (kVectors == 2) sums[0] += sums[1];
-    t.scores[i] = sums[0];
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      float* total = t.total + size(r) * t.row + v * kLanes;
-      store(total, load(total) + g[r][v]);
+      for (int v = 0; v < kVectors; ++v) {
+        float* total = t.total + size(r) * t.row + v * kLanes;
+        store(total, load(total) + g[r][v]);
+      }
     }
   }
-}
-
-// The tile with `rows` rows, from kRows down.
-template <int kVectors, int kRows = kTileRows>
-void gradient_rows(int rows, const TileTask& t) {
-  if (rows == kRows) return gradient_tile<kRows, kVectors>(t);
-  if constexpr (kRows > 1) gradient_rows<kVectors, kRows - 1>(rows, t);
-}
+};
 
 // One band of output rows of one sample: every tile of the block.
 inline void gradient_band(const ConvShape& s, const Features& f, const float* dy, const float* seen, int seen_begin,
                           int begin, int end, TileTask t) {
-  const float *directions = t.directions, *seen_lines = seen;
+  const float* directions = t.directions;
   float* total = t.total;
   const size_t line = size(f.columns) * size(f.channels);
-  const int tiles = (f.rows + kTileRows - 1) / kTileRows;
   t.dy_row = size(s.out_h()) * size(s.out_w());
-  for (int tile = 0, row = 0; tile < tiles; ++tile) {
-    // Rows are spread evenly: 8 are 4 + 4, not 6 + 2.
-    const int rows = (f.rows - row + tiles - tile - 1) / (tiles - tile);
+  t.dy_line = size(s.out_w());
+  t.seen_line = size(s.stride_h) * line;
+  t.seen_column = size(s.stride_w) * size(f.channels);
+  const bool straight = t.seen_line == t.seen_column * t.dy_line;  // positions follow each other: one long row
+  for_tiles(f.rows, [&](int rows, int row) {
     for (int run = 0; run < f.runs; ++run) {
       const int down = kernel_row(s, f, run) * s.dilation_h - s.pad_h;
       int y = begin, y_end = end;
       while (y < y_end && y * s.stride_h + down < 0) ++y;
       while (y < y_end && (y_end - 1) * s.stride_h + down >= s.in_h) --y_end;
       if (y == y_end) continue;
-      t.rows = y_end - y;
-      t.columns = s.out_w();
-      t.dy_line = size(s.out_w());
-      t.seen_line = size(s.stride_h) * line;
-      t.seen_column = size(s.stride_w) * size(f.channels);
-      if (t.seen_line == t.seen_column * size(t.columns)) {  // positions follow each other: one long row
-        t.columns *= t.rows;
-        t.rows = 1;
-      }
+      t.rows = straight ? 1 : y_end - y;
+      t.columns = straight ? (y_end - y) * s.out_w() : s.out_w();
       t.dy = dy + size(row) * t.dy_row + size(y) * size(s.out_w());
-      const float* at = seen_lines + size(y * s.stride_h + down - seen_begin) * line +
+      const float* at = seen + size(y * s.stride_h + down - seen_begin) * line +
                         size(kernel_column(s, f, run) * s.dilation_w) * size(f.channels);
-      for (int lane = 0; lane < f.padded;) {
+      for_vectors(f.padded, [&](int lane, bool two) {
         const size_t place = size(row) * f.width + size(run) * size(f.padded) + size(lane);
         t.seen = at + lane;
         t.directions = directions + place;
         t.total = total + place;
-        if (f.padded - lane >= 2 * kLanes) {
-          gradient_rows<2>(rows, t);
-          lane += 2 * kLanes;
-        } else {
-          gradient_rows<1>(rows, t);
-          lane += kLanes;
-        }
-      }
+        two ? run_tile<GradientTile, 2>(rows, t) : run_tile<GradientTile, 1>(rows, t);
+      });
     }
-    row += rows;
-  }
+  });
 }
 
 // The estimator's derivative at `count` weights; true where it is 1 for all of them, as it mostly is.

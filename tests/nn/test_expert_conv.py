@@ -174,10 +174,11 @@ def test_autocast() -> None:
     assert torch.allclose(y.float(), exact, atol=0.1, rtol=0.05)
 
 
-def test_channels_last() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["native", "torch"])
+def test_channels_last(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(ExpertBinaryConv2d(8, 8, 3, padding=1, num_experts=2)).double()
-    x = torch.randn(4, 8, 6, 6, dtype=torch.float64)
+    model = nn.Sequential(ExpertBinaryConv2d(8, 8, 3, padding=1, num_experts=2)).to(dtype)
+    x = torch.randn(4, 8, 6, 6, dtype=dtype)
     plain = model(x)
     plain.square().sum().backward()
     expected = model[0].weight.grad.clone()  # type: ignore[union-attr]
@@ -186,8 +187,8 @@ def test_channels_last() -> None:
     y = model(x.contiguous(memory_format=torch.channels_last))
     assert y.is_contiguous(memory_format=torch.channels_last)
     y.square().sum().backward()
-    assert torch.allclose(y, plain)
-    assert torch.allclose(model[0].weight.grad, expected)  # type: ignore[arg-type]
+    assert torch.allclose(y, plain, atol=1e-6)
+    assert torch.allclose(model[0].weight.grad, expected, atol=1e-5)  # type: ignore[arg-type]
 
 
 def test_torch_compile_breaks_the_graph_cleanly() -> None:

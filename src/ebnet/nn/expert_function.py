@@ -8,8 +8,8 @@ sign's estimator (M_e; 1 in Stage I), the gradients are
     d Theta_i  = sum of G_b over the samples with e(b) = i
     d gate_bi  = <G_b, Theta_i>          for every expert i, chosen or not
 
-Forward and input gradient group the batch by expert: one ordinary convolution per expert, together as many operations
-as one convolution. The last two come from `sample_gradients`.
+Forward and input gradient are as many operations as one convolution: narrow layers in one native pass over the samples,
+others grouped by expert, one ordinary convolution for each. The last two come from `sample_gradients`.
 """
 
 from typing import Any
@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ebnet.nn import native
 from ebnet.nn.geometry import Geometry
 from ebnet.nn.sample_gradients import rows_per_chunk, sample_gradients
 from ebnet.nn.samples import Samples, rows_of
@@ -46,6 +47,8 @@ class _ExpertConvolution(torch.autograd.Function):
         ctx.save_for_backward(x, theta)
         ctx.geometry, ctx.ste = geometry, ste
         ctx.samples = Samples(gate)
+        if native.convolves(x, theta, geometry):
+            return native.forward(x, theta, ctx.samples, geometry, ste)
         y: Tensor | None = None
         for expert, indices in ctx.samples:
             part = geometry.conv(rows_of(x, indices), _used(theta[expert], ste))
@@ -65,16 +68,24 @@ class _ExpertConvolution(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
         x, theta = ctx.saved_tensors
         need_x, need_theta, need_gate = ctx.needs_input_grad[:3]
-        dx = torch.empty_like(x) if need_x else None
-        if dx is not None:
-            for expert, indices in ctx.samples:
-                used = _used(theta[expert], ctx.ste)
-                for rows in indices.split(rows_per_chunk(x, dy)):
-                    dx.index_copy_(0, rows, ctx.geometry.input_gradient(rows_of(dy, rows), rows_of(x, rows), used))
+        dx = _input_gradient(dy, x, theta, ctx.samples, ctx.geometry, ctx.ste) if need_x else None
         if not (need_theta or need_gate):
             return dx, None, None, None, None
         dtheta, dgate = sample_gradients(x, dy, theta, ctx.samples, ctx.geometry, ctx.ste)
         return dx, dtheta if need_theta else None, dgate if need_gate else None, None, None
+
+
+def _input_gradient(
+    dy: Tensor, x: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None
+) -> Tensor:
+    if native.convolves(dy, theta, geometry) and x.is_contiguous():
+        return native.input_gradient(dy, x, theta, samples, geometry, ste)
+    dx = torch.empty_like(x)
+    for expert, indices in samples:
+        used = _used(theta[expert], ste)
+        for rows in indices.split(rows_per_chunk(x, dy)):
+            dx.index_copy_(0, rows, geometry.input_gradient(rows_of(dy, rows), rows_of(x, rows), used))
+    return dx
 
 
 def _used(latent: Tensor, ste: Ste | None) -> Tensor:

@@ -1,5 +1,6 @@
 """How a kernel walks over its input, and the convolution with its two gradients."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,13 @@ class Geometry(NamedTuple):
     padding: Pair
     dilation: Pair
     groups: int
+
+    def output_size(self, size: Sequence[int], kernel: Sequence[int]) -> list[int]:
+        """Height and width of the output map."""
+        return [
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, p, d, k, s in zip(size, self.padding, self.dilation, kernel, self.stride, strict=True)
+        ]
 
     def conv(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.conv2d(x, weight, None, *self)

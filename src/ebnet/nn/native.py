@@ -13,9 +13,37 @@ except ImportError:  # a source tree without a build trains through torch alone
     kernels = None
 
 
+GROUP_WEIGHTS = 3 << 16
+"""Most weights of one expert and group with which the kernels convolve: they stay in the second cache of a core, and
+up to here, on maps of any size, the kernels were measured to be faster than one torch convolution per expert."""
+
+
 def serves(*tensors: Tensor) -> bool:
     """Whether the kernels compute with these tensors."""
     return kernels is not None and all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+
+
+def convolves(x: Tensor, theta: Tensor, geometry: Geometry) -> bool:
+    """Whether `forward` and `input_gradient` are the faster way; `x` may be the input or the output's gradient."""
+    narrow = theta[0].numel() // geometry.groups <= GROUP_WEIGHTS
+    return narrow and serves(x, theta) and x.is_contiguous()
+
+
+def forward(x: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None) -> Tensor:
+    """Each sample convolved with its expert's weights, or, with an estimator, with their signs."""
+    theta = theta.detach().contiguous()
+    y = x.new_empty(len(x), theta.shape[1], *geometry.output_size(x.shape[2:], theta.shape[3:]))
+    kernels.forward(x.detach(), theta, samples.chosen, _numbers(geometry), ste is not None, y, torch.get_num_threads())
+    return y
+
+
+def input_gradient(
+    dy: Tensor, x: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None
+) -> Tensor:
+    """The gradient of `forward`'s input."""
+    theta, dx = theta.contiguous(), torch.empty_like(x)
+    kernels.input_gradient(dy, theta, samples.chosen, _numbers(geometry), ste is not None, dx, torch.get_num_threads())
+    return dx
 
 
 def sample_gradients(

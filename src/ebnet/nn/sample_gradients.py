@@ -107,10 +107,7 @@ class Products:
         inside = padded[:, top : top + height, left : left + width]
         inside.copy_(x.reshape(pictures, depth, height, width).permute(0, 2, 3, 1))
         picture, down, right, _ = padded.stride()
-        positions = [
-            (n + 2 * p - d * (k - 1) - 1) // s + 1
-            for n, p, d, k, s in zip(size, padding, dilation, kernel, stride, strict=True)
-        ]
+        positions = self.geometry.output_size(size, kernel)
         steps = (down * stride[0], right * stride[1], down * dilation[0], right * dilation[1])
         seen = padded.as_strided((pictures, *positions, *kernel, depth), (picture, *steps, 1))
         columns = self.columns.take(x, *seen.shape).copy_(seen)
