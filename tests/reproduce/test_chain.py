@@ -33,6 +33,8 @@ def test_equal_beginnings_are_one_piece_of_work() -> None:
         ({"log.log_steps": 7}, 3),
         ({"data.root": "/elsewhere"}, 3),
         ({"compute.threads": 2}, 3),
+        ({"compute.channels_last": True}, 3),
+        ({"compute.mixed_precision": True}, 0),
     ],
 )
 def test_a_setting_separates_the_stages_that_depend_on_it(changes: dict[str, object], shared: int) -> None:

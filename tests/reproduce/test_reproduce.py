@@ -145,7 +145,7 @@ def test_stopped_in_the_middle_and_called_again(tmp_path: Path) -> None:
     assert summary["claim"] == "mixup"
     assert summary["verdict"] == "undecided at this scale"  # one seed decides nothing
     assert len(summary["runs"]) == 2
-    assert len(list((tmp_path / "r" / "runs").glob("*.json"))) == 5  # Stage I of one expert is shared
+    assert len(list((tmp_path / "r" / "runs").glob("*.json"))) == 6
 
 
 def test_unknown_claims_and_missing_records_are_told(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebnet.arch import Arch
-from ebnet.train.recipe import Network, Recipe, StageName
+from ebnet.train.recipe import Compute, Network, Recipe, StageName
 from ebnet.train.run_directory import binding
 from ebnet.train.stages import STAGES, material
 
@@ -42,10 +42,18 @@ def chain(recipe: Recipe) -> tuple[Link, ...]:
     links: tuple[Link, ...] = ()
     for count in range(1, len(recipe.stages) + 1):
         part = _up_to(recipe, recipe.stages[:count])
-        # Without defaults, so that a setting that recipes may gain later does not orphan what was measured before.
-        key = hashlib.sha256(binding(part, exclude_defaults=True).encode()).hexdigest()[:16]
-        links += (Link(key, recipe.stages[count - 1], part, links),)
+        links += (Link(_key(part), recipe.stages[count - 1], part, links),)
     return links
+
+
+def _key(recipe: Recipe) -> str:
+    """Of what the recipe trains, not of how: the settings of `[compute]` change no more than the rounding.
+
+    Defaults are left out, so that a setting that recipes may gain later does not orphan what was measured before.
+    """
+    how = recipe.compute if recipe.compute.mixed_precision else Compute()
+    text = binding(recipe.model_copy(update={"compute": how}), exclude_defaults=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _up_to(recipe: Recipe, stages: tuple[StageName, ...]) -> Recipe:
