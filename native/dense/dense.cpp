@@ -3,6 +3,10 @@
 
 #include "dense/levels.h"
 
+#ifdef EBNET_DENSE_X86_64
+#include <cpuid.h>
+#endif
+
 namespace ebnet {
 namespace {
 
@@ -15,12 +19,20 @@ const DenseKernels& kernels(DenseLevel level) {
   return kDenseScalar;
 }
 
+#ifdef EBNET_DENSE_X86_64
+// Not every compiler's __builtin_cpu_supports knows it.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 }  // namespace
 
 bool cpu_supports(DenseLevel level) {
 #ifdef EBNET_DENSE_X86_64
-  if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f");
-  if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f") && has_f16c();
+  if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 #endif
   return level == DenseLevel::scalar;
 }
@@ -66,6 +78,11 @@ void dense_conv(const DenseConv& conv, const float* input, std::size_t input_str
   kernels(level).conv(conv, input, input_stride, output, output_stride, row_begin, row_end);
 }
 
+bool runs_in_place(const ConvShape& shape) {
+  return shape.taps() == 1 && shape.stride_h == 1 && shape.stride_w == 1 && shape.pad_h == 0 && shape.pad_w == 0 &&
+         shape.out_channels <= shape.in_channels && shape.out_channels <= kDenseBlock;
+}
+
 void max_pool(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
               std::size_t output_stride, int row_begin, int row_end, DenseLevel level) {
   kernels(level).max_pool(shape, input, input_stride, output, output_stride, row_begin, row_end);
@@ -84,6 +101,11 @@ void global_average_pool(const float* input, std::size_t input_stride, int pixel
 void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output, DenseLevel level) {
   kernels(level).linear(weights, bias, slope, activation, input, in_features, out_features, output);
+}
+
+void linear(const Half* weights, const float* bias, const float* slope, Activation activation, const float* input,
+            int in_features, int out_features, float* output, DenseLevel level) {
+  kernels(level).linear_of_halves(weights, bias, slope, activation, input, in_features, out_features, output);
 }
 
 }  // namespace ebnet

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "bconv/bconv.h"
+#include "dense/half.h"
 
 namespace ebnet {
 
@@ -37,6 +38,9 @@ DenseConv make_dense_conv(const ConvShape& shape, const float* weights, const fl
 void dense_conv(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
                 std::size_t output_stride, int row_begin, int row_end, DenseLevel level);
 
+// Whether dense_conv's output may be its input, at the same stride: a pixel is then read whole before it is written.
+bool runs_in_place(const ConvShape& shape);
+
 struct PoolShape {
   int channels = 1;
   int kernel = 1, stride = 1, pad = 0;
@@ -65,7 +69,10 @@ void global_average_pool(const float* input, std::size_t input_stride, int pixel
                          DenseLevel level);
 
 // output[o] = activation(dot(weights[o], input) + bias[o]); weights [out][in] row-major, bias and slope may be null.
+// Halves give what they give when widened first.
 void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
+            int in_features, int out_features, float* output, DenseLevel level);
+void linear(const Half* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output, DenseLevel level);
 
 }  // namespace ebnet

@@ -14,6 +14,8 @@ struct DenseKernels {
   void (*global_average_pool)(const float* input, std::size_t input_stride, int pixels, int channels, float* output);
   void (*linear)(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
                  int in_features, int out_features, float* output);
+  void (*linear_of_halves)(const Half* weights, const float* bias, const float* slope, Activation activation,
+                           const float* input, int in_features, int out_features, float* output);
 };
 
 inline constexpr int kDenseBlock = 16;  // output channels that share one block of convolution weights

@@ -2,6 +2,8 @@
 // compiled for each level with its flags. Pixels are channels-last, so lanes are channels and nothing is summed across
 // them except in `linear`.
 #pragma once
+#include <immintrin.h>
+
 #include <cstddef>
 #include <cstring>
 
@@ -21,6 +23,22 @@ inline Vector load(const float* from) {
   std::memcpy(&value, from, sizeof value);
   return value;
 }
+
+inline Vector load_widened(const float* from) { return load(from); }
+
+inline Vector load_widened(const Half* from) {
+  Vector value;
+  for (int lane = 0; lane < kLanes; lane += 8) {
+    __m128i halves;
+    std::memcpy(&halves, from + lane, sizeof halves);
+    const __m256 eight = _mm256_cvtph_ps(halves);
+    std::memcpy(reinterpret_cast<char*>(&value) + lane * sizeof(float), &eight, sizeof eight);
+  }
+  return value;
+}
+
+inline float widened(float value) { return value; }
+inline float widened(Half value) { return half_to_float(value); }
 
 inline void store(float* to, Vector value) { std::memcpy(to, &value, sizeof value); }
 
@@ -208,24 +226,25 @@ void global_average_pool(const float* input, size_t input_stride, int pixels, in
 }
 
 // Rows are read once from memory, so their bytes are the cost: four at a time keep enough loads in flight.
-void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
+template <typename Weight>
+void linear(const Weight* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output) {
   constexpr int kRows = 4;
   for (int o = 0; o < out_features; o += kRows) {
     const int rows = out_features - o < kRows ? out_features - o : kRows;
-    const float* row[kRows];
+    const Weight* row[kRows];
     for (int r = 0; r < kRows; ++r) row[r] = weights + size(o + (r < rows ? r : 0)) * size(in_features);
     Vector sums[kRows] = {};
     int i = 0;
     for (; i + kLanes <= in_features; i += kLanes) {
       const Vector x = load(input + i);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) sums[r] += x * load(row[r] + i);
+      for (int r = 0; r < kRows; ++r) sums[r] += x * load_widened(row[r] + i);
     }
     for (int r = 0; r < rows; ++r) {
       float sum = 0.0f;
       for (int lane = 0; lane < kLanes; ++lane) sum += sums[r][lane];
-      for (int j = i; j < in_features; ++j) sum += row[r][j] * input[j];
+      for (int j = i; j < in_features; ++j) sum += widened(row[r][j]) * input[j];
       if (bias != nullptr) sum += bias[o + r];
       if (sum < 0.0f && activation != Activation::none) sum = activation == Activation::relu ? 0.0f : slope[o + r] * sum;
       output[o + r] = sum;

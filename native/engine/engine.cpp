@@ -18,7 +18,8 @@ void require_images(int batch) {
 
 }  // namespace
 
-Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits) {
+Status Engine::load(const std::shared_ptr<const Source>& source, int threads, std::unique_ptr<Engine>* engine,
+                    const Limits& limits) {
   return guarded([&] {
     if (threads < 1 || threads > kMaxThreads) {
       fail(Error::ArgumentInvalid,
@@ -30,7 +31,7 @@ Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* 
 
 Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine) {
   Status status;
-  const Status opened = guarded([&] { status = load(FileSource(path), threads, engine); });
+  const Status opened = guarded([&] { status = load(std::make_shared<FileSource>(path), threads, engine); });
   return opened ? status : opened;
 }
 

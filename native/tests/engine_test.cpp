@@ -38,7 +38,7 @@ std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) 
 
 void good_file(const std::string& content) {
   std::unique_ptr<ebnet::Engine> one, three;
-  const ebnet::MemorySource source(content.data(), content.size());
+  const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
   expect(static_cast<bool>(ebnet::Engine::load(source, 1, &one)), "load with one thread");
   expect(static_cast<bool>(ebnet::Engine::load(source, 3, &three)), "load with three threads");
   if (one == nullptr || three == nullptr) return;
@@ -55,7 +55,7 @@ void damaged_files(const std::string& content) {
   int accepted = 0;
   const auto attempt = [&](const std::string& damaged) {
     std::unique_ptr<ebnet::Engine> engine;
-    if (!ebnet::Engine::load(ebnet::MemorySource(damaged.data(), damaged.size()), 1, &engine)) return;
+    if (!ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(damaged.data(), damaged.size()), 1, &engine)) return;
     ++accepted;
     (void)run(*engine, 2, 6, 5);
   };
