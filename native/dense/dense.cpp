@@ -19,6 +19,49 @@ const DenseKernels& kernels(DenseLevel level) {
   return kDenseScalar;
 }
 
+// Blocks of output channels.
+int block_count(const ConvShape& shape) { return (shape.out_channels + kDenseBlock - 1) / kDenseBlock; }
+
+// Rows of kDenseBlock weights in one block.
+std::size_t block_rows(const ConvShape& shape) {
+  return static_cast<std::size_t>(shape.taps()) * static_cast<std::size_t>(shape.in_channels);
+}
+
+// One value per output channel, or `otherwise`, in whole blocks.
+AlignedBytes lanes(const ConvShape& shape, const float* values, float otherwise) {
+  AlignedBytes bytes(static_cast<std::size_t>(block_count(shape)) * kDenseBlock * sizeof(float));
+  for (std::size_t o = 0; o < static_cast<std::size_t>(shape.out_channels); ++o) {
+    bytes.as<float>()[o] = values != nullptr ? values[o] : otherwise;
+  }
+  return bytes;
+}
+
+DenseConv without_weights(const ConvShape& shape, const float* shift, Activation activation, const float* slope) {
+  DenseConv conv;
+  conv.shape = shape;
+  conv.activation = activation;
+  conv.bias = lanes(shape, shift, 0.0f);
+  conv.slope = lanes(shape, slope, 0.0f);
+  return conv;
+}
+
+// [out][in][tap] as [out / 16][tap][in][16], each weight passed through `change`.
+template <typename Weight, typename Change>
+AlignedBytes in_blocks(const ConvShape& shape, const Weight* weights, Change change) {
+  const std::size_t taps = static_cast<std::size_t>(shape.taps());
+  const std::size_t inputs = static_cast<std::size_t>(shape.in_channels);
+  AlignedBytes bytes(static_cast<std::size_t>(block_count(shape)) * block_rows(shape) * kDenseBlock * sizeof(Weight));
+  for (std::size_t o = 0; o < static_cast<std::size_t>(shape.out_channels); ++o) {
+    for (std::size_t c = 0; c < inputs; ++c) {
+      for (std::size_t tap = 0; tap < taps; ++tap) {
+        const std::size_t row = (o / kDenseBlock * taps + tap) * inputs + c;
+        bytes.as<Weight>()[row * kDenseBlock + o % kDenseBlock] = change(o, weights[(o * inputs + c) * taps + tap]);
+      }
+    }
+  }
+  return bytes;
+}
+
 #ifdef EBNET_DENSE_X86_64
 // Not every compiler's __builtin_cpu_supports knows it.
 bool has_f16c() {
@@ -50,32 +93,40 @@ const char* dense_level_name(DenseLevel level) {
 
 DenseConv make_dense_conv(const ConvShape& shape, const float* weights, const float* scale, const float* shift,
                           Activation activation, const float* slope) {
-  const std::size_t blocks = static_cast<std::size_t>((shape.out_channels + kDenseBlock - 1) / kDenseBlock);
-  const std::size_t taps = static_cast<std::size_t>(shape.taps());
-  const std::size_t inputs = static_cast<std::size_t>(shape.in_channels);
-  DenseConv conv;
-  conv.shape = shape;
-  conv.activation = activation;
-  conv.weights = AlignedBytes(blocks * taps * inputs * kDenseBlock * sizeof(float));
-  conv.bias = AlignedBytes(blocks * kDenseBlock * sizeof(float));
-  conv.slope = AlignedBytes(blocks * kDenseBlock * sizeof(float));
-  for (std::size_t o = 0; o < static_cast<std::size_t>(shape.out_channels); ++o) {
-    const float factor = scale != nullptr ? scale[o] : 1.0f;
-    for (std::size_t c = 0; c < inputs; ++c) {
-      for (std::size_t tap = 0; tap < taps; ++tap) {
-        const std::size_t row = (o / kDenseBlock * taps + tap) * inputs + c;
-        conv.weights.as<float>()[row * kDenseBlock + o % kDenseBlock] = weights[(o * inputs + c) * taps + tap] * factor;
-      }
-    }
-    conv.bias.as<float>()[o] = shift != nullptr ? shift[o] : 0.0f;
-    conv.slope.as<float>()[o] = slope != nullptr ? slope[o] : 0.0f;
-  }
+  DenseConv conv = without_weights(shape, shift, activation, slope);
+  conv.weights = in_blocks(shape, weights, [&](std::size_t o, float weight) {
+    return weight * (scale != nullptr ? scale[o] : 1.0f);
+  });
   return conv;
 }
 
+DenseConv make_dense_conv(const ConvShape& shape, const Half* weights, const float* scale, const float* shift,
+                          Activation activation, const float* slope) {
+  DenseConv conv = without_weights(shape, shift, activation, slope);
+  conv.halves = in_blocks(shape, weights, [](std::size_t, Half weight) { return weight; });
+  conv.scale = lanes(shape, scale, 1.0f);
+  return conv;
+}
+
+std::size_t dense_scratch_bytes(const DenseConv& conv) {
+  return conv.halves.size() == 0 ? 0 : block_rows(conv.shape) * kDenseBlock * sizeof(float);
+}
+
 void dense_conv(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
-                std::size_t output_stride, int row_begin, int row_end, DenseLevel level) {
-  kernels(level).conv(conv, input, input_stride, output, output_stride, row_begin, row_end);
+                std::size_t output_stride, int row_begin, int row_end, DenseLevel level, void* scratch) {
+  const DenseKernels& run = kernels(level);
+  const int count = block_count(conv.shape);
+  if (conv.halves.size() == 0) {
+    run.conv(conv, {0, count, conv.weights.as<float>()}, input, input_stride, output, output_stride, row_begin, row_end);
+    return;
+  }
+  const std::size_t rows = block_rows(conv.shape);
+  auto* widened = static_cast<float*>(scratch);
+  for (int block = 0; block < count; ++block) {
+    const std::size_t channel = static_cast<std::size_t>(block) * kDenseBlock;
+    run.widen(conv.halves.as<Half>() + channel * rows, conv.scale.as<float>() + channel, rows, widened);
+    run.conv(conv, {block, block + 1, widened}, input, input_stride, output, output_stride, row_begin, row_end);
+  }
 }
 
 bool runs_in_place(const ConvShape& shape) {

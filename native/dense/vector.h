@@ -70,7 +70,7 @@ inline TapRange inside(int first, int dilation, int kernel, int extent) {
 
 // kPixels neighbouring outputs that see the same taps of the kernel: rows x columns, at input pixel `origin` for tap 0.
 template <int kPixels>
-void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns, const float* input, long origin,
+void conv_tile(const DenseConv& conv, int block, const float* block_weights, TapRange rows, TapRange columns, const float* input, long origin,
                size_t input_stride, float* output, size_t output_stride) {
   const ConvShape& s = conv.shape;
   const int channel = block * kDenseBlock;
@@ -84,8 +84,6 @@ void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns
   // Taps of a row are contiguous where pixels are: one long run instead of many short ones.
   const bool joined = s.dilation_w == 1 && input_stride == size(s.in_channels);
   const int run = joined ? (columns.end - columns.begin) * s.in_channels : s.in_channels;
-  const float* block_weights =
-      conv.weights.as<float>() + size(block) * size(s.taps()) * size(s.in_channels) * size(kDenseBlock);
   for (int ky = rows.begin; ky < rows.end; ++ky) {
     for (int kx = columns.begin; kx < columns.end; kx += joined ? s.kernel_w : 1) {
       const float* in = input + (origin + static_cast<long>(ky * s.dilation_h) * s.in_w + kx * s.dilation_w) *
@@ -119,32 +117,34 @@ void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns
   }
 }
 
-// All output blocks of `pixels` neighbours, in tiles of kPixels, then of half as many, down to one.
+// All given blocks of `pixels` neighbours, in tiles of kPixels, then of half as many, down to one.
 template <int kPixels>
-void conv_pixels(const DenseConv& conv, int pixels, TapRange rows, TapRange columns, const float* input, long origin,
+void conv_pixels(const DenseConv& conv, const DenseBlocks& blocks, int pixels, TapRange rows, TapRange columns, const float* input, long origin,
                  size_t input_stride, float* output, size_t output_stride) {
+  const size_t block_size = size(conv.shape.taps()) * size(conv.shape.in_channels) * size(kDenseBlock);
   for (; pixels >= kPixels; pixels -= kPixels) {
-    for (int block = 0; block * kDenseBlock < conv.shape.out_channels; ++block) {
-      conv_tile<kPixels>(conv, block, rows, columns, input, origin, input_stride, output, output_stride);
+    const float* weights = blocks.weights;
+    for (int block = blocks.begin; block < blocks.end; ++block, weights += block_size) {
+      conv_tile<kPixels>(conv, block, weights, rows, columns, input, origin, input_stride, output, output_stride);
     }
     origin += kPixels * conv.shape.stride_w;
     output += size(kPixels) * output_stride;
   }
   if constexpr (kPixels > 1) {
     if (pixels == 0) return;
-    conv_pixels<(kPixels + 1) / 2>(conv, pixels, rows, columns, input, origin, input_stride, output, output_stride);
+    conv_pixels<(kPixels + 1) / 2>(conv, blocks, pixels, rows, columns, input, origin, input_stride, output, output_stride);
   }
 }
 
-void conv(const DenseConv& conv, const float* input, size_t input_stride, float* output, size_t output_stride,
-          int row_begin, int row_end) {
+void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, size_t input_stride, float* output,
+          size_t output_stride, int row_begin, int row_end) {
   const ConvShape& s = conv.shape;
   const int out_w = s.out_w();
   // A 1x1 convolution with stride 1 does not see rows: all its pixels are one line.
   const bool flat = s.taps() == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   if (flat) {
     const int pixel = row_begin * out_w;
-    conv_pixels<kTilePixels>(conv, row_end * out_w - pixel, {0, 1}, {0, 1}, input, pixel, input_stride,
+    conv_pixels<kTilePixels>(conv, blocks, row_end * out_w - pixel, {0, 1}, {0, 1}, input, pixel, input_stride,
                              output + size(pixel) * output_stride, output_stride);
     return;
   }
@@ -161,8 +161,17 @@ void conv(const DenseConv& conv, const float* input, size_t input_stride, float*
         pixels = reach < out_w - x ? reach : out_w - x;
       }
       const long origin = static_cast<long>(in_y) * s.in_w + in_x;
-      conv_pixels<kTilePixels>(conv, pixels, rows, columns, input, origin, input_stride,
+      conv_pixels<kTilePixels>(conv, blocks, pixels, rows, columns, input, origin, input_stride,
                                output + (size(y) * size(out_w) + size(x)) * output_stride, output_stride);
+    }
+  }
+}
+
+void widen(const Half* from, const float* scale, size_t rows, float* to) {
+  for (size_t row = 0; row < rows; ++row) {
+    for (int lane = 0; lane < kDenseBlock; lane += kLanes) {
+      const size_t at = row * size(kDenseBlock) + size(lane);
+      store(to + at, load_widened(from + at) * load(scale + lane));
     }
   }
 }

@@ -153,9 +153,9 @@ void Executor::conv(std::size_t index, int count) {
   const auto input = z(model_.program.ops[index].inputs[0]);
   const ValuePlan& from = plan_.values[input];
   const ValuePlan& to = plan_.values[index + 1];
-  over_rows(count, to.height, nullptr, [&](int slot, int begin, int end, int) {
+  over_rows(count, to.height, nullptr, [&](int slot, int begin, int end, int thread) {
     dense_conv(model_.weights[index].conv, value(slot, input), from.stride, value(slot, index + 1), to.stride, begin,
-               end, model_.dense_level);
+               end, model_.dense_level, scratch_.data() + z(thread) * plan_.scratch_bytes);
   });
 }
 

@@ -15,6 +15,9 @@ namespace {
 constexpr const char* kFormat = "ebnet";
 constexpr const char* kVersion = "1";
 
+// A real convolution with as many stays in half precision where the file has it so.
+constexpr std::uint64_t kManyWeights = 1 << 14;
+
 std::uint64_t u(int value) { return static_cast<std::uint64_t>(value); }
 
 Preprocessing read_preprocessing(const json::Value& text, const Limits& limits) {
@@ -87,13 +90,19 @@ class WeightReader {
   }
 
   DenseConv conv(const Op& op) {
-    const auto side = u(op.kernel);
-    const auto weight = file_.take_reals(op.name + ".weight", {u(op.out_channels), u(op.in_channels), side, side});
+    const std::string name = op.name + ".weight";
+    const Shape extents = {u(op.out_channels), u(op.in_channels), u(op.kernel), u(op.kernel)};
+    const bool halves = file_.has_halves(name) && extents[0] * extents[1] * extents[2] * extents[3] >= kManyWeights;
+    const auto half = halves ? file_.take_halves(name, extents) : std::vector<Half>{};
+    const auto weight = halves ? std::vector<float>{} : file_.take_reals(name, extents);
     std::vector<float> scale, shift;
     split_norm(file_.take_reals(op.name + ".norm", {2, u(op.out_channels)}), scale, shift);
     const auto slopes = slope(op);
-    return make_dense_conv(op.smallest_conv_shape(), weight.data(), scale.data(), shift.data(), op.activation,
-                           slopes.empty() ? nullptr : slopes.data());
+    const auto make = [&](const auto* weights) {
+      return make_dense_conv(op.smallest_conv_shape(), weights, scale.data(), shift.data(), op.activation,
+                             slopes.empty() ? nullptr : slopes.data());
+    };
+    return halves ? make(half.data()) : make(weight.data());
   }
 
   LinearWeights linear(const Op& op) {

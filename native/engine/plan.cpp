@@ -218,6 +218,7 @@ class Planner {
     };
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
+      if (op.kind == OpKind::Conv) need_scratch(dense_scratch_bytes(model_.weights[i].conv));
       if (op.kind != OpKind::Binary) continue;
       OpPlan& planned = plan_.ops[i];
       const ValuePlan& input = plan_.values[z(op.inputs[0])];
@@ -233,9 +234,8 @@ class Planner {
         want(planned.scale, z(op.out_channels) * sizeof(float), now, now);
       }
       const BinaryWeights& weights = model_.weights[i].binary;
-      const std::size_t scratch =
-          std::max(weights.kernel->scratch_bytes(planned.conv), weights.experts.staging_bytes());
-      plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(scratch));
+      need_scratch(weights.kernel->scratch_bytes(planned.conv));
+      need_scratch(weights.experts.staging_bytes());
     }
     plan_.arena_bytes = arena.place();
     if (std::max(plan_.arena_bytes, plan_.scratch_bytes) > limits_.activation_bytes) {
@@ -247,6 +247,8 @@ class Planner {
     for (const Wish& wish : wishes) *wish.offset = arena.offset(wish.buffer);
     for (std::size_t v = 0; v < plan_.values.size(); ++v) locate(v, arena, value_buffer);
   }
+
+  void need_scratch(std::size_t bytes) { plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(bytes)); }
 
   // A value's place within its root's buffer; roots may themselves lie within another.
   void locate(std::size_t value, const Arena& arena, const std::vector<std::size_t>& value_buffer) {

@@ -41,7 +41,7 @@ struct Plan {
   std::vector<ValuePlan> values;
   std::vector<OpPlan> ops;
   std::size_t arena_bytes = 0;    // of one image
-  std::size_t scratch_bytes = 0;  // of one thread: for a kernel, or an expert that is laid out
+  std::size_t scratch_bytes = 0;  // of one thread: for kernels, and an expert that is laid out
 };
 
 // Throws InputSizeInvalid, SpatialMismatch or PlanTooLarge.
