@@ -6,11 +6,11 @@ namespace ebnet {
 
 namespace {
 
-// Images under way at once: one for each thread, and as many more as leave their activations in the cache, where a
-// layer's weights then serve several images. (Binary weights are small: past the cache, activations cost more than
-// weights save.)
+// Images under way at once: one for each thread, and as many more as leave their activations near the core, where a
+// layer's weights then serve several images. (Binary weights are small: further out, activations cost more than weights
+// save, and a batch would be slower than its images one by one.)
 constexpr int kMostSlots = 8;
-constexpr std::size_t kCacheBytes = std::size_t{8} << 20;
+constexpr std::size_t kCacheBytes = std::size_t{2} << 20;
 
 void require_images(int batch) {
   if (batch < 1) fail(Error::BatchEmpty, "a batch of " + std::to_string(batch) + " images; give at least one");

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
-    """Read, verify and lay out a packed file.
+    """Read and verify a packed file. It stays open: an expert is laid out when it is first chosen.
 
     Args:
         path: a file that `ebnet.pack` wrote. A damaged or hostile file raises `FormatError`.
