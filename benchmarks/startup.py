@@ -1,16 +1,19 @@
 """From a fresh process to the first prediction, and how much memory that takes.
 
-    python benchmarks/startup.py                 a table
+    python benchmarks/startup.py                 two tables
     python benchmarks/startup.py --json          the numbers
 
-1262-2-4:8:8:16 with 4 experts, fp16 reals, batch 1, one thread, a warm disk. The time starts before `import ebnet` in a
-fresh interpreter and ends with the first logits. Memory is the peak resident size above the interpreter's before the
-import, and above the interpreter with numpy imported (whose arrays the images and logits are). Medians over fresh
-processes.
+1262-2-4:8:8:16 with 4 experts, fp16 reals, batch 1, one thread, a warm disk and compiled Python files. The time starts
+before `import numpy` and `import ebnet` in a fresh interpreter and ends with the first logits. Memory is the peak
+resident size (VmHWM) of that process, above the peak of an interpreter that does nothing and of one that imports numpy
+(whose arrays the images and logits are); the parts are the growth of the resident size from step to step. Medians over
+fresh processes, in turn. Experts are laid out when they are first chosen, so later images add those they choose first:
+`of which experts` is in the first run, `experts not chosen yet` is the most that can come.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -22,44 +25,83 @@ from rich.table import Table
 
 NETWORK, EXPERTS, SIDE = "1262-2-4:8:8:16", 4, 224
 
-CHILD = """
-import json, sys, time
-def kilobytes(key):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(key))
-bare = kilobytes("VmRSS:")
-start = time.perf_counter()
-import numpy
-numpy_seconds, with_numpy = time.perf_counter() - start, kilobytes("VmRSS:")
-image = numpy.zeros((1, 224, 224, 3), numpy.uint8)
-start = time.perf_counter()
-import ebnet
-engine = ebnet.load(sys.argv[1])
-loaded = time.perf_counter()
-engine(image)
-end = time.perf_counter()
-peak = kilobytes("VmHWM:")
-print(json.dumps({
-    "import_to_prediction_ms": (end - start + numpy_seconds) * 1e3,
-    "of_which_numpy_ms": numpy_seconds * 1e3,
-    "of_which_first_run_ms": (end - loaded) * 1e3,
-    "peak_above_interpreter_mb": (peak - bare) / 1024,
-    "peak_above_interpreter_and_numpy_mb": (peak - with_numpy) / 1024,
-}))
+# Imports nothing of its own, so that the bare interpreter is bare.
+MEMORY = """
+def megabytes(key):
+    with open("/proc/self/status", "rb") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(key)) / 1024
 """
+BARE = MEMORY + "print({'peak': megabytes(b'VmHWM:')})"
+NUMPY = MEMORY + "import numpy\nprint({'peak': megabytes(b'VmHWM:')})"
+PREDICTION = (
+    MEMORY
+    + f"""
+import sys, time
+times, sizes = [time.perf_counter()], [megabytes(b"VmRSS:")]
+def step():
+    times.append(time.perf_counter())
+    sizes.append(megabytes(b"VmRSS:"))
+import numpy
+step()
+image = numpy.zeros((1, {SIDE}, {SIDE}, 3), numpy.uint8)
+import ebnet
+ebnet.Engine
+step()
+engine = ebnet.load(sys.argv[1])
+step()
+engine(image)
+step()
+print({{"peak": megabytes(b"VmHWM:"), "times": times, "sizes": sizes}})
+"""
+)
 
 
-def measure(rounds: int) -> dict[str, float]:
+def run(code: str, *arguments: str) -> dict:
+    """What a fresh process prints. It may keep its compiled Python files, as an installed package does."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return json.loads(done.stdout.replace("'", '"'))
+
+
+def measure(rounds: int) -> dict[str, dict[str, float]]:
     import ebnet
+    from ebnet.runtime.inspect import inspect
 
     with tempfile.TemporaryDirectory() as folder:
         model = ebnet.create_model(NETWORK, experts=EXPERTS, precision="binary")
-        path = ebnet.pack(model, Path(folder) / "net.ebn", reals="fp16")
-        runs = []
-        for _ in range(rounds + 1):
-            done = subprocess.run([sys.executable, "-c", CHILD, str(path)], check=True, capture_output=True, text=True)
-            runs.append(json.loads(done.stdout))
-    return {key: statistics.median(run[key] for run in runs[1:]) for key in runs[0]}
+        path = str(ebnet.pack(model, Path(folder) / "net.ebn", reals="fp16"))
+        chosen = inspect(path).bit_bytes / EXPERTS / 2**20
+        runs = [(run(BARE), run(NUMPY), run(PREDICTION, path)) for _ in range(rounds + 1)][1:]
+
+    def median(value) -> float:
+        return statistics.median(value(*each) for each in runs)
+
+    def grown(first: int, last: int) -> float:
+        return median(lambda bare, numpy, whole: whole["sizes"][last] - whole["sizes"][first])
+
+    def passed(first: int, last: int) -> float:
+        return median(lambda bare, numpy, whole: (whole["times"][last] - whole["times"][first]) * 1e3)
+
+    return {
+        "milliseconds": {
+            "import to first prediction": passed(0, 4),
+            "of which import numpy": passed(0, 1),
+            "of which import ebnet": passed(1, 2),
+            "of which load": passed(2, 3),
+            "of which first run": passed(3, 4),
+        },
+        "megabytes": {
+            "peak above the bare interpreter": median(lambda bare, numpy, whole: whole["peak"] - bare["peak"]),
+            "peak above interpreter and numpy": median(lambda bare, numpy, whole: whole["peak"] - numpy["peak"]),
+            "of which import numpy": grown(0, 1),
+            "of which import ebnet and an image": grown(1, 2),
+            "of which load": grown(2, 3),
+            "of which first run": grown(3, 4),
+            "of which experts": chosen,
+            "experts not chosen yet": chosen * (EXPERTS - 1),
+        },
+    }
 
 
 def main() -> None:
@@ -71,11 +113,11 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(numbers))
         return
-    table = Table("", "median", title=f"{NETWORK}, {EXPERTS} experts: a fresh process's first prediction")
-    for name, value in numbers.items():
-        label, unit = name.rsplit("_", 1)
-        table.add_row(label.replace("_", " "), f"{value:.1f} {unit.replace('mb', 'MB')}")
-    Console().print(table)
+    for unit, rows in numbers.items():
+        table = Table("", unit, title=f"{NETWORK}, {EXPERTS} experts: a fresh process's first prediction")
+        for label, value in rows.items():
+            table.add_row(label, f"{value:.1f}")
+        Console().print(table)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 namespace ebnet {
 
-const DenseKernels kDenseAvx2 = {conv, max_pool, average_pool, global_average_pool, linear};
+const DenseKernels kDenseAvx2 = {conv, widen, max_pool, average_pool, global_average_pool,
+                                     linear<float>, linear<Half>};
 
 }  // namespace ebnet

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "bconv/bconv.h"
+#include "dense/half.h"
 
 namespace ebnet {
 
@@ -24,6 +25,8 @@ struct DenseConv {
   ConvShape shape;
   Activation activation = Activation::none;
   AlignedBytes weights;  // [out channels / 16][ky][kx][in][16], lanes past the last channel are 0
+  AlignedBytes halves;   // the same in half precision, where they are kept so: without `scale`, and without `weights`
+  AlignedBytes scale;    // [out channels rounded up to 16], of `halves`
   AlignedBytes bias;     // [out channels rounded up to 16]
   AlignedBytes slope;    // the same, PReLU
 };
@@ -31,11 +34,20 @@ struct DenseConv {
 // weights: [out][in][kh][kw]; scale and shift: [out], or null for 1 and 0; slope: [out], needed for prelu.
 DenseConv make_dense_conv(const ConvShape& shape, const float* weights, const float* scale, const float* shift,
                           Activation activation, const float* slope);
+// The same convolution, float for float, in half the memory. Each block of 16 channels is widened when it runs, which
+// costs nothing much where weights are many and pixels few.
+DenseConv make_dense_conv(const ConvShape& shape, const Half* weights, const float* scale, const float* shift,
+                          Activation activation, const float* slope);
+// Room that dense_conv needs: none but for halves.
+std::size_t dense_scratch_bytes(const DenseConv& conv);
 
 // Output rows [row_begin, row_end) of one sample; strides are floats from pixel to pixel. `output` may be offset to a
-// channel slice of a wider buffer.
+// channel slice of a wider buffer. `scratch` has dense_scratch_bytes and is private to the calling thread.
 void dense_conv(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
-                std::size_t output_stride, int row_begin, int row_end, DenseLevel level);
+                std::size_t output_stride, int row_begin, int row_end, DenseLevel level, void* scratch = nullptr);
+
+// Whether dense_conv's output may be its input, at the same stride: a pixel is then read whole before it is written.
+bool runs_in_place(const ConvShape& shape);
 
 struct PoolShape {
   int channels = 1;
@@ -65,7 +77,10 @@ void global_average_pool(const float* input, std::size_t input_stride, int pixel
                          DenseLevel level);
 
 // output[o] = activation(dot(weights[o], input) + bias[o]); weights [out][in] row-major, bias and slope may be null.
+// Halves give what they give when widened first.
 void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
+            int in_features, int out_features, float* output, DenseLevel level);
+void linear(const Half* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output, DenseLevel level);
 
 }  // namespace ebnet

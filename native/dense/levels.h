@@ -4,9 +4,19 @@
 
 namespace ebnet {
 
+inline constexpr int kDenseBlock = 16;  // output channels that share one block of convolution weights
+
+// Some of a convolution's blocks of output channels, with their weights.
+struct DenseBlocks {
+  int begin, end;
+  const float* weights;  // of block `begin`, the others follow
+};
+
 struct DenseKernels {
-  void (*conv)(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
-               std::size_t output_stride, int row_begin, int row_end);
+  void (*conv)(const DenseConv& conv, const DenseBlocks& blocks, const float* input, std::size_t input_stride,
+               float* output, std::size_t output_stride, int row_begin, int row_end);
+  // to[row][lane] = from[row][lane] * scale[lane], kDenseBlock lanes.
+  void (*widen)(const Half* from, const float* scale, std::size_t rows, float* to);
   void (*max_pool)(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
                    std::size_t output_stride, int row_begin, int row_end);
   void (*average_pool)(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
@@ -14,9 +24,9 @@ struct DenseKernels {
   void (*global_average_pool)(const float* input, std::size_t input_stride, int pixels, int channels, float* output);
   void (*linear)(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
                  int in_features, int out_features, float* output);
+  void (*linear_of_halves)(const Half* weights, const float* bias, const float* slope, Activation activation,
+                           const float* input, int in_features, int out_features, float* output);
 };
-
-inline constexpr int kDenseBlock = 16;  // output channels that share one block of convolution weights
 
 extern const DenseKernels kDenseScalar;
 #if defined(__x86_64__) || defined(_M_X64)

@@ -2,11 +2,31 @@
 // compiled for each level with its flags. Pixels are channels-last, so lanes are channels and nothing is summed across
 // them except in `linear`.
 #pragma once
+#include <immintrin.h>
+
+#include <cstring>
+
 #include "dense/lanes.h"
 #include "dense/levels.h"
 
 namespace ebnet {
 namespace {
+
+inline Vector load_widened(const float* from) { return load(from); }
+
+inline Vector load_widened(const Half* from) {
+  Vector value;
+  for (int lane = 0; lane < kLanes; lane += 8) {
+    __m128i halves;
+    std::memcpy(&halves, from + lane, sizeof halves);
+    const __m256 eight = _mm256_cvtph_ps(halves);
+    std::memcpy(reinterpret_cast<char*>(&value) + lane * sizeof(float), &eight, sizeof eight);
+  }
+  return value;
+}
+
+inline float widened(float value) { return value; }
+inline float widened(Half value) { return half_to_float(value); }
 
 inline Vector activate(Activation activation, Vector slope, Vector value) {
   const Mask negative = value < Vector{};
@@ -32,7 +52,7 @@ inline TapRange inside(int first, int dilation, int kernel, int extent) {
 
 // kPixels neighbouring outputs that see the same taps of the kernel: rows x columns, at input pixel `origin` for tap 0.
 template <int kPixels>
-void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns, const float* input, long origin,
+void conv_tile(const DenseConv& conv, int block, const float* block_weights, TapRange rows, TapRange columns, const float* input, long origin,
                size_t input_stride, float* output, size_t output_stride) {
   const ConvShape& s = conv.shape;
   const int channel = block * kDenseBlock;
@@ -46,8 +66,6 @@ void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns
   // Taps of a row are contiguous where pixels are: one long run instead of many short ones.
   const bool joined = s.dilation_w == 1 && input_stride == size(s.in_channels);
   const int run = joined ? (columns.end - columns.begin) * s.in_channels : s.in_channels;
-  const float* block_weights =
-      conv.weights.as<float>() + size(block) * size(s.taps()) * size(s.in_channels) * size(kDenseBlock);
   for (int ky = rows.begin; ky < rows.end; ++ky) {
     for (int kx = columns.begin; kx < columns.end; kx += joined ? s.kernel_w : 1) {
       const float* in = input + (origin + static_cast<long>(ky * s.dilation_h) * s.in_w + kx * s.dilation_w) *
@@ -81,32 +99,34 @@ void conv_tile(const DenseConv& conv, int block, TapRange rows, TapRange columns
   }
 }
 
-// All output blocks of `pixels` neighbours, in tiles of kPixels, then of half as many, down to one.
+// All given blocks of `pixels` neighbours, in tiles of kPixels, then of half as many, down to one.
 template <int kPixels>
-void conv_pixels(const DenseConv& conv, int pixels, TapRange rows, TapRange columns, const float* input, long origin,
+void conv_pixels(const DenseConv& conv, const DenseBlocks& blocks, int pixels, TapRange rows, TapRange columns, const float* input, long origin,
                  size_t input_stride, float* output, size_t output_stride) {
+  const size_t block_size = size(conv.shape.taps()) * size(conv.shape.in_channels) * size(kDenseBlock);
   for (; pixels >= kPixels; pixels -= kPixels) {
-    for (int block = 0; block * kDenseBlock < conv.shape.out_channels; ++block) {
-      conv_tile<kPixels>(conv, block, rows, columns, input, origin, input_stride, output, output_stride);
+    const float* weights = blocks.weights;
+    for (int block = blocks.begin; block < blocks.end; ++block, weights += block_size) {
+      conv_tile<kPixels>(conv, block, weights, rows, columns, input, origin, input_stride, output, output_stride);
     }
     origin += kPixels * conv.shape.stride_w;
     output += size(kPixels) * output_stride;
   }
   if constexpr (kPixels > 1) {
     if (pixels == 0) return;
-    conv_pixels<(kPixels + 1) / 2>(conv, pixels, rows, columns, input, origin, input_stride, output, output_stride);
+    conv_pixels<(kPixels + 1) / 2>(conv, blocks, pixels, rows, columns, input, origin, input_stride, output, output_stride);
   }
 }
 
-void conv(const DenseConv& conv, const float* input, size_t input_stride, float* output, size_t output_stride,
-          int row_begin, int row_end) {
+void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, size_t input_stride, float* output,
+          size_t output_stride, int row_begin, int row_end) {
   const ConvShape& s = conv.shape;
   const int out_w = s.out_w();
   // A 1x1 convolution with stride 1 does not see rows: all its pixels are one line.
   const bool flat = s.taps() == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   if (flat) {
     const int pixel = row_begin * out_w;
-    conv_pixels<kTilePixels>(conv, row_end * out_w - pixel, {0, 1}, {0, 1}, input, pixel, input_stride,
+    conv_pixels<kTilePixels>(conv, blocks, row_end * out_w - pixel, {0, 1}, {0, 1}, input, pixel, input_stride,
                              output + size(pixel) * output_stride, output_stride);
     return;
   }
@@ -123,8 +143,17 @@ void conv(const DenseConv& conv, const float* input, size_t input_stride, float*
         pixels = reach < out_w - x ? reach : out_w - x;
       }
       const long origin = static_cast<long>(in_y) * s.in_w + in_x;
-      conv_pixels<kTilePixels>(conv, pixels, rows, columns, input, origin, input_stride,
+      conv_pixels<kTilePixels>(conv, blocks, pixels, rows, columns, input, origin, input_stride,
                                output + (size(y) * size(out_w) + size(x)) * output_stride, output_stride);
+    }
+  }
+}
+
+void widen(const Half* from, const float* scale, size_t rows, float* to) {
+  for (size_t row = 0; row < rows; ++row) {
+    for (int lane = 0; lane < kDenseBlock; lane += kLanes) {
+      const size_t at = row * size(kDenseBlock) + size(lane);
+      store(to + at, load_widened(from + at) * load(scale + lane));
     }
   }
 }
@@ -188,24 +217,25 @@ void global_average_pool(const float* input, size_t input_stride, int pixels, in
 }
 
 // Rows are read once from memory, so their bytes are the cost: four at a time keep enough loads in flight.
-void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
+template <typename Weight>
+void linear(const Weight* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output) {
   constexpr int kRows = 4;
   for (int o = 0; o < out_features; o += kRows) {
     const int rows = out_features - o < kRows ? out_features - o : kRows;
-    const float* row[kRows];
+    const Weight* row[kRows];
     for (int r = 0; r < kRows; ++r) row[r] = weights + size(o + (r < rows ? r : 0)) * size(in_features);
     Vector sums[kRows] = {};
     int i = 0;
     for (; i + kLanes <= in_features; i += kLanes) {
       const Vector x = load(input + i);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) sums[r] += x * load(row[r] + i);
+      for (int r = 0; r < kRows; ++r) sums[r] += x * load_widened(row[r] + i);
     }
     for (int r = 0; r < rows; ++r) {
       float sum = 0.0f;
       for (int lane = 0; lane < kLanes; ++lane) sum += sums[r][lane];
-      for (int j = i; j < in_features; ++j) sum += row[r][j] * input[j];
+      for (int j = i; j < in_features; ++j) sum += widened(row[r][j]) * input[j];
       if (bias != nullptr) sum += bias[o + r];
       if (sum < 0.0f && activation != Activation::none) sum = activation == Activation::relu ? 0.0f : slope[o + r] * sum;
       output[o + r] = sum;

@@ -60,7 +60,7 @@ int ebnet_load(const char* path, int threads, ebnet_engine** engine) {
 int ebnet_load_memory(const void* data, size_t size, int threads, ebnet_engine** engine) {
   if (data == nullptr) return missing("data");
   return load(engine, [&](std::unique_ptr<ebnet::Engine>* made) {
-    return ebnet::Engine::load(ebnet::MemorySource(data, size), threads, made);
+    return ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(data, size), threads, made);
   });
 }
 

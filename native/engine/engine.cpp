@@ -6,11 +6,11 @@ namespace ebnet {
 
 namespace {
 
-// Images under way at once: one for each thread, and as many more as leave their activations in the cache, where a
-// layer's weights then serve several images. (Binary weights are small: past the cache, activations cost more than
-// weights save.)
+// Images under way at once: one for each thread, and as many more as leave their activations near the core, where a
+// layer's weights then serve several images. (Binary weights are small: further out, activations cost more than weights
+// save, and a batch would be slower than its images one by one.)
 constexpr int kMostSlots = 8;
-constexpr std::size_t kCacheBytes = std::size_t{8} << 20;
+constexpr std::size_t kCacheBytes = std::size_t{2} << 20;
 
 void require_images(int batch) {
   if (batch < 1) fail(Error::BatchEmpty, "a batch of " + std::to_string(batch) + " images; give at least one");
@@ -18,7 +18,8 @@ void require_images(int batch) {
 
 }  // namespace
 
-Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits) {
+Status Engine::load(const std::shared_ptr<const Source>& source, int threads, std::unique_ptr<Engine>* engine,
+                    const Limits& limits) {
   return guarded([&] {
     if (threads < 1 || threads > kMaxThreads) {
       fail(Error::ArgumentInvalid,
@@ -30,7 +31,7 @@ Status Engine::load(const Source& source, int threads, std::unique_ptr<Engine>* 
 
 Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine) {
   Status status;
-  const Status opened = guarded([&] { status = load(FileSource(path), threads, engine); });
+  const Status opened = guarded([&] { status = load(std::make_shared<FileSource>(path), threads, engine); });
   return opened ? status : opened;
 }
 

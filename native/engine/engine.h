@@ -26,13 +26,15 @@ struct OpProfile {
 
 class Engine {
  public:
-  static Status load(const Source& source, int threads, std::unique_ptr<Engine>* engine, const Limits& limits = {});
+  // The engine keeps the source, see read_model.
+  static Status load(const std::shared_ptr<const Source>& source, int threads, std::unique_ptr<Engine>* engine,
+                     const Limits& limits = {});
   static Status load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine);
 
   const Model& model() const { return model_; }
   int threads() const { return pool_.threads(); }
 
-  // Makes ready for a size, so that the first run pays nothing.
+  // Makes ready for a size, so that the first run pays only for the experts it is the first to choose.
   Status plan(int batch, int height, int width);
   // logits: [batch][classes]. `experts`, where given: [binary layers][batch].
   Status run(const Images& images, float* logits, std::int64_t* experts = nullptr);

@@ -15,6 +15,7 @@ namespace ebnet {
   X(FileTruncated, 4)             \
   X(HeaderTooLarge, 5)            \
   X(HeaderLengthInvalid, 6)       \
+  X(FileChanged, 7)               \
   X(JsonSyntax, 10)               \
   X(JsonTooDeep, 11)              \
   X(JsonTooManyValues, 12)        \

@@ -18,9 +18,20 @@ std::size_t z(int value) { return static_cast<std::size_t>(value); }
 
 const float* pointer(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
 
+// Rows [begin, begin + rows) of a linear map.
+void linear_rows(const Matrix& matrix, int begin, int rows, const float* bias, const float* slope,
+                 Activation activation, const float* input, int in_features, float* output, DenseLevel level) {
+  const std::size_t first = z(begin) * z(in_features);
+  if (matrix.halves.empty()) {
+    linear(matrix.reals.data() + first, bias, slope, activation, input, in_features, rows, output, level);
+  } else {
+    linear(matrix.halves.data() + first, bias, slope, activation, input, in_features, rows, output, level);
+  }
+}
+
 }  // namespace
 
-Executor::Executor(const Model& model, Plan plan, int slots, ThreadPool& pool)
+Executor::Executor(Model& model, Plan plan, int slots, ThreadPool& pool)
     : model_(model),
       plan_(std::move(plan)),
       slots_(slots),
@@ -55,6 +66,7 @@ void Executor::run(const Images& images, float* logits, const Record& record) {
     for (std::size_t i = 0; i < plan_.ops.size(); ++i) {
       const auto start = record.seconds != nullptr ? Clock::now() : Clock::time_point{};
       run_op(i, count);
+      for (const int reader : plan_.ops[i].binarizes_for) binarize_input(z(reader), count);
       if (record.seconds != nullptr) record.seconds[i] += std::chrono::duration<double>(Clock::now() - start).count();
       save(i, first, count, images.batch, record);
     }
@@ -141,9 +153,9 @@ void Executor::conv(std::size_t index, int count) {
   const auto input = z(model_.program.ops[index].inputs[0]);
   const ValuePlan& from = plan_.values[input];
   const ValuePlan& to = plan_.values[index + 1];
-  over_rows(count, to.height, nullptr, [&](int slot, int begin, int end, int) {
+  over_rows(count, to.height, nullptr, [&](int slot, int begin, int end, int thread) {
     dense_conv(model_.weights[index].conv, value(slot, input), from.stride, value(slot, index + 1), to.stride, begin,
-               end, model_.dense_level);
+               end, model_.dense_level, scratch_.data() + z(thread) * plan_.scratch_bytes);
   });
 }
 
@@ -198,9 +210,9 @@ void Executor::linear_op(std::size_t index, int count) {
     const int begin = block * kBlock;
     const int outputs = std::min(kBlock, op.out_channels - begin);
     for (int slot = 0; slot < count; ++slot) {
-      linear(weights.weight.data() + z(begin) * z(op.in_channels), weights.bias.data() + begin,
-             weights.slope.empty() ? nullptr : weights.slope.data() + begin, op.activation, value(slot, input),
-             op.in_channels, outputs, value(slot, index + 1) + begin, model_.dense_level);
+      linear_rows(weights.weight, begin, outputs, weights.bias.data() + begin,
+                  weights.slope.empty() ? nullptr : weights.slope.data() + begin, op.activation, value(slot, input),
+                  op.in_channels, value(slot, index + 1) + begin, model_.dense_level);
     }
   });
 }
@@ -243,8 +255,8 @@ void Executor::choose_expert(std::size_t index, int slot) {
   }
   if (op.experts > 1) {
     float* logits = at(slot, planned.gate);
-    linear(weights.gate_weight.data(), weights.gate_bias.data(), nullptr, Activation::none, mean, op.in_channels,
-           op.experts, logits, model_.dense_level);
+    linear_rows(weights.gate_weight, 0, op.experts, weights.gate_bias.data(), nullptr, Activation::none, mean,
+                op.in_channels, logits, model_.dense_level);
     int best = 0;
     for (int expert = 1; expert < op.experts; ++expert) {
       if (logits[expert] > logits[best]) best = expert;
@@ -254,10 +266,10 @@ void Executor::choose_expert(std::size_t index, int slot) {
   float* scale = at(slot, planned.scale);
   if (op.squeeze > 0) {
     float* hidden = at(slot, planned.hidden);
-    linear(weights.squeeze.data(), nullptr, nullptr, Activation::relu, mean, op.in_channels, op.squeeze, hidden,
-           model_.dense_level);
-    linear(weights.excite.data(), nullptr, nullptr, Activation::none, hidden, op.squeeze, op.out_channels, scale,
-           model_.dense_level);
+    linear_rows(weights.squeeze, 0, op.squeeze, nullptr, nullptr, Activation::relu, mean, op.in_channels, hidden,
+                model_.dense_level);
+    linear_rows(weights.excite, 0, op.out_channels, nullptr, nullptr, Activation::none, hidden, op.squeeze, scale,
+                model_.dense_level);
     for (std::size_t o = 0; o < z(op.out_channels); ++o) scale[o] = weights.scale[o] / (1.0f + std::exp(-scale[o]));
   } else {
     std::memcpy(scale, weights.scale.data(), z(op.out_channels) * sizeof(float));
@@ -267,11 +279,12 @@ void Executor::choose_expert(std::size_t index, int slot) {
 void Executor::binary(std::size_t index, int count) {
   const Op& op = model_.program.ops[index];
   const OpPlan& planned = plan_.ops[index];
-  const BinaryWeights& weights = model_.weights[index].binary;
+  BinaryWeights& weights = model_.weights[index].binary;
   const ValuePlan& to = plan_.values[index + 1];
-  if (planned.binarizes_input) binarize_input(index, count);
+  if (planned.binarizes_image) binarize_input(index, count);
   std::fill_n(chosen_.begin(), count, 0);
   if (planned.needs_sums) pool_.loop(count, [&](int slot, int) { choose_expert(index, slot); });
+  for (int slot = 0; slot < count; ++slot) weights.experts.lay_out(chosen_[z(slot)], scratch_.data());
   std::iota(order_.begin(), order_.begin() + count, 0);
   std::stable_sort(order_.begin(), order_.begin() + count, [&](int a, int b) { return chosen_[z(a)] < chosen_[z(b)]; });
 
@@ -298,7 +311,7 @@ void Executor::binary(std::size_t index, int count) {
     }
     ConvTask task;
     task.shape = &planned.conv;
-    task.weights = &weights.experts[z(chosen_[z(slot)])];
+    task.weights = &weights.experts[chosen_[z(slot)]];
     task.input = at<std::uint64_t>(slot, planned.bits);
     task.epilogue = &epilogue;
     task.row_begin = begin;

@@ -28,7 +28,7 @@ struct Record {
 class Executor {
  public:
   // `slots` images are under way at once.
-  Executor(const Model& model, Plan plan, int slots, ThreadPool& pool);
+  Executor(Model& model, Plan plan, int slots, ThreadPool& pool);
 
   const Plan& plan() const { return plan_; }
   int slots() const { return slots_; }
@@ -59,7 +59,7 @@ class Executor {
   template <class Body>
   void over_rows(int count, int rows, const int* order, Body&& body);
 
-  const Model& model_;
+  Model& model_;
   Plan plan_;
   int slots_;
   ThreadPool& pool_;

@@ -15,6 +15,9 @@ namespace {
 constexpr const char* kFormat = "ebnet";
 constexpr const char* kVersion = "1";
 
+// A real convolution with as many stays in half precision where the file has it so.
+constexpr std::uint64_t kManyWeights = 1 << 14;
+
 std::uint64_t u(int value) { return static_cast<std::uint64_t>(value); }
 
 Preprocessing read_preprocessing(const json::Value& text, const Limits& limits) {
@@ -59,7 +62,8 @@ void split_norm(const std::vector<float>& norm, std::vector<float>& scale, std::
 
 class WeightReader {
  public:
-  WeightReader(Safetensors& file, Isa isa) : file_(file), isa_(isa) {}
+  WeightReader(const std::shared_ptr<const Source>& source, Safetensors& file, Isa isa)
+      : source_(source), file_(file), isa_(isa) {}
 
   OpWeights read(const Op& op) {
     OpWeights weights;
@@ -75,19 +79,35 @@ class WeightReader {
     return file_.take_reals(op.name + ".slope", {u(op.out_channels)});
   }
 
+  Matrix matrix(const std::string& name, const Shape& shape) {
+    Matrix result;
+    if (file_.has_halves(name)) {
+      result.halves = file_.take_halves(name, shape);
+    } else {
+      result.reals = file_.take_reals(name, shape);
+    }
+    return result;
+  }
+
   DenseConv conv(const Op& op) {
-    const auto side = u(op.kernel);
-    const auto weight = file_.take_reals(op.name + ".weight", {u(op.out_channels), u(op.in_channels), side, side});
+    const std::string name = op.name + ".weight";
+    const Shape extents = {u(op.out_channels), u(op.in_channels), u(op.kernel), u(op.kernel)};
+    const bool halves = file_.has_halves(name) && extents[0] * extents[1] * extents[2] * extents[3] >= kManyWeights;
+    const auto half = halves ? file_.take_halves(name, extents) : std::vector<Half>{};
+    const auto weight = halves ? std::vector<float>{} : file_.take_reals(name, extents);
     std::vector<float> scale, shift;
     split_norm(file_.take_reals(op.name + ".norm", {2, u(op.out_channels)}), scale, shift);
     const auto slopes = slope(op);
-    return make_dense_conv(op.smallest_conv_shape(), weight.data(), scale.data(), shift.data(), op.activation,
-                           slopes.empty() ? nullptr : slopes.data());
+    const auto make = [&](const auto* weights) {
+      return make_dense_conv(op.smallest_conv_shape(), weights, scale.data(), shift.data(), op.activation,
+                             slopes.empty() ? nullptr : slopes.data());
+    };
+    return halves ? make(half.data()) : make(weight.data());
   }
 
   LinearWeights linear(const Op& op) {
     LinearWeights weights;
-    weights.weight = file_.take_reals(op.name + ".weight", {u(op.out_channels), u(op.in_channels)});
+    weights.weight = matrix(op.name + ".weight", {u(op.out_channels), u(op.in_channels)});
     weights.bias = file_.take_reals(op.name + ".bias", {u(op.out_channels)});
     weights.slope = slope(op);
     return weights;
@@ -105,44 +125,29 @@ class WeightReader {
       weights.slope = slope(op);
     }
     if (op.experts > 1) {
-      weights.gate_weight = file_.take_reals(op.name + ".gate.weight", {u(op.experts), u(op.in_channels)});
+      weights.gate_weight = matrix(op.name + ".gate.weight", {u(op.experts), u(op.in_channels)});
       weights.gate_bias = file_.take_reals(op.name + ".gate.bias", {u(op.experts)});
     }
     if (op.squeeze > 0) {
-      weights.squeeze = file_.take_reals(op.name + ".squeeze", {u(op.squeeze), u(op.in_channels)});
-      weights.excite = file_.take_reals(op.name + ".excite", {u(op.out_channels), u(op.squeeze)});
+      weights.squeeze = matrix(op.name + ".squeeze", {u(op.squeeze), u(op.in_channels)});
+      weights.excite = matrix(op.name + ".excite", {u(op.out_channels), u(op.squeeze)});
     }
-    const std::size_t row = shape.canonical_bytes_per_channel();
-    const auto bits = file_.take_bytes(op.name + ".bits", {u(op.experts), u(op.out_channels), row});
-    check_padding(op, shape, bits);
-    for (int expert = 0; expert < op.experts; ++expert) {
-      const std::uint8_t* canonical = bits.data() + static_cast<std::size_t>(expert) * shape.canonical_bytes();
-      weights.experts.push_back(weights.kernel->prepare(canonical, shape));
-    }
+    const std::string bits = op.name + ".bits";
+    const std::uint64_t begin =
+        file_.take_bytes(bits, {u(op.experts), u(op.out_channels), shape.canonical_bytes_per_channel()});
+    weights.experts = Experts(source_, begin, op.experts, *weights.kernel, shape, bits);
     return weights;
   }
 
-  // The last byte of a channel may have bits past its weights; kernels rely on them being 0.
-  static void check_padding(const Op& op, const ConvShape& shape, const std::vector<std::uint8_t>& bits) {
-    const int tail = shape.taps() * shape.in_per_group() % 8;
-    if (tail == 0) return;
-    const std::size_t row = shape.canonical_bytes_per_channel();
-    for (std::size_t last = row - 1; last < bits.size(); last += row) {
-      if (bits[last] >> tail != 0) {
-        fail(Error::TensorPaddingNotZero,
-             "tensor " + quoted(op.name + ".bits") + ": bits past the last weight are set");
-      }
-    }
-  }
-
+  const std::shared_ptr<const Source>& source_;
   Safetensors& file_;
   Isa isa_;
 };
 
 }  // namespace
 
-Model read_model(const Source& source, const Limits& limits) {
-  Safetensors file(source, limits);
+Model read_model(const std::shared_ptr<const Source>& source, const Limits& limits) {
+  Safetensors file(*source, limits);
   if (file.metadata("format") != kFormat) {
     fail(Error::FormatNameWrong, "format " + quoted(file.metadata("format")) + " is not '" + kFormat + "'");
   }
@@ -151,7 +156,7 @@ Model read_model(const Source& source, const Limits& limits) {
          "version " + quoted(file.metadata("version")) + " of the format; this program reads " + kVersion);
   }
   Model model;
-  model.file_bytes = source.size();
+  model.file_bytes = source->size();
   try {
     model.isa = requested_isa();
   } catch (const std::invalid_argument& error) {
@@ -172,7 +177,7 @@ Model read_model(const Source& source, const Limits& limits) {
     fail(Error::LabelsMismatch,
          std::to_string(model.labels.size()) + " labels for " + std::to_string(model.program.classes()) + " classes");
   }
-  WeightReader reader(file, model.isa);
+  WeightReader reader(source, file, model.isa);
   for (const Op& op : model.program.ops) model.weights.push_back(reader.read(op));
   file.check_all_taken();
   return model;

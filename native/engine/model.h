@@ -1,10 +1,13 @@
 // A packed file, read, verified and laid out for this CPU's kernels: everything that does not depend on the input size.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "bconv/bconv.h"
 #include "dense/dense.h"
+#include "dense/half.h"
+#include "engine/experts.h"
 #include "engine/limits.h"
 #include "engine/program.h"
 #include "engine/source.h"
@@ -18,18 +21,26 @@ struct Preprocessing {
   std::vector<float> mean, std;
 };
 
+// The weights of a linear map, [out][in], as wide as the file has them: one of the two is filled.
+struct Matrix {
+  std::vector<float> reals;
+  std::vector<Half> halves;
+};
+
 struct BinaryWeights {
   const Kernel* kernel = nullptr;
-  std::vector<PackedWeights> experts;
+  Experts experts;
   std::vector<float> norm_scale, norm_shift;  // batch norm before the sign, folded
   std::vector<float> scale;                   // per output channel
   std::vector<float> slope;                   // PReLU; empty for none
-  std::vector<float> gate_weight, gate_bias;  // empty for one expert
-  std::vector<float> squeeze, excite;         // data-driven scaling; empty for none
+  Matrix gate_weight;                         // empty for one expert
+  std::vector<float> gate_bias;
+  Matrix squeeze, excite;                     // data-driven scaling; empty for none
 };
 
 struct LinearWeights {
-  std::vector<float> weight, bias, slope;
+  Matrix weight;
+  std::vector<float> bias, slope;
 };
 
 // One per op; only the member of the op's kind is filled.
@@ -51,6 +62,7 @@ struct Model {
   std::uint64_t file_bytes = 0;
 };
 
-Model read_model(const Source& source, const Limits& limits);
+// The source is kept: experts are read from it when they are first chosen.
+Model read_model(const std::shared_ptr<const Source>& source, const Limits& limits);
 
 }  // namespace ebnet

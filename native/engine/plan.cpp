@@ -32,10 +32,11 @@ class Planner {
     plan_.values.resize(program_.values.size());
     plan_.values[0] = {plan_.height, plan_.width, program_.in_channels, 0, 0};
     for (std::size_t i = 0; i < program_.ops.size(); ++i) size_op(i);
+    pair_with_makers();
     find_lifetimes();
     share_concatenations();
     share_residual_stream();
-    pair_epilogues();
+    share_pointwise();
     place();
     return std::move(plan_);
   }
@@ -118,7 +119,10 @@ class Planner {
     }
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
-      for (const int v : op.inputs) last_[z(v)] = static_cast<int>(i);
+      const bool reads = op.kind != OpKind::Binary || plan_.ops[i].binarizes_image;  // else its bits are enough
+      for (const int v : op.inputs) {
+        if (reads) last_[z(v)] = static_cast<int>(i);
+      }
       if (op.skip >= 0) last_[z(op.skip)] = static_cast<int>(i);
     }
     // Logits are read after the last op.
@@ -145,6 +149,19 @@ class Planner {
     }
   }
 
+  // A real 1x1 convolution whose input ends with it writes over that, where the result fills at least half of the room:
+  // else the input's room is better given back.
+  void share_pointwise() {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      if (op.kind != OpKind::Conv || !runs_in_place(plan_.ops[i].conv) || 2 * op.out_channels < op.in_channels) continue;
+      const std::size_t input = z(op.inputs[0]);
+      const bool ends = root_[input] == input && last_[input] == static_cast<int>(i);
+      const bool alone = root_[i + 1] == i + 1 && std::count(root_.begin(), root_.end(), i + 1) == 1;
+      if (ends && alone) join(i + 1, input, 0);
+    }
+  }
+
   // A binary unit whose skip ends with it writes over the skip.
   void share_residual_stream() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -164,18 +181,21 @@ class Planner {
     last_[into] = std::max(last_[into], last_[value]);
   }
 
-  // The first binary op that reads another binary op's result gets its bits and sums from that one's epilogue.
-  void pair_epilogues() {
+  // A binary op's bits and sums are made as soon as its input is there: for the first binary op that reads another
+  // one's result in that one's epilogue, for others in a pass of their own.
+  void pair_with_makers() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
       if (op.kind != OpKind::Binary) continue;
       OpPlan& planned = plan_.ops[i];
       planned.needs_sums = op.experts > 1 || op.squeeze > 0;
       const int maker = op.inputs[0] - 1;
-      if (maker >= 0 && program_.ops[z(maker)].kind == OpKind::Binary && plan_.ops[z(maker)].emits_for < 0) {
+      if (maker < 0) {
+        planned.binarizes_image = true;
+      } else if (program_.ops[z(maker)].kind == OpKind::Binary && plan_.ops[z(maker)].emits_for < 0) {
         plan_.ops[z(maker)].emits_for = static_cast<int>(i);
       } else {
-        planned.binarizes_input = true;
+        plan_.ops[z(maker)].binarizes_for.push_back(static_cast<int>(i));
       }
     }
   }
@@ -198,11 +218,12 @@ class Planner {
     };
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
+      if (op.kind == OpKind::Conv) need_scratch(dense_scratch_bytes(model_.weights[i].conv));
       if (op.kind != OpKind::Binary) continue;
       OpPlan& planned = plan_.ops[i];
       const ValuePlan& input = plan_.values[z(op.inputs[0])];
       const int now = static_cast<int>(i);
-      const int made = planned.binarizes_input ? now : op.inputs[0] - 1;
+      const int made = planned.binarizes_image ? now : op.inputs[0] - 1;
       planned.bits_words = input.pixels() * z(planned.conv.words_per_pixel());
       want(planned.bits, planned.bits_words * sizeof(std::uint64_t), made, now);
       if (planned.needs_sums) {
@@ -212,8 +233,9 @@ class Planner {
         want(planned.hidden, z(op.squeeze) * sizeof(float), now, now);
         want(planned.scale, z(op.out_channels) * sizeof(float), now, now);
       }
-      const std::size_t scratch = model_.weights[i].binary.kernel->scratch_bytes(planned.conv);
-      plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(scratch));
+      const BinaryWeights& weights = model_.weights[i].binary;
+      need_scratch(weights.kernel->scratch_bytes(planned.conv));
+      need_scratch(weights.experts.staging_bytes());
     }
     plan_.arena_bytes = arena.place();
     if (std::max(plan_.arena_bytes, plan_.scratch_bytes) > limits_.activation_bytes) {
@@ -225,6 +247,8 @@ class Planner {
     for (const Wish& wish : wishes) *wish.offset = arena.offset(wish.buffer);
     for (std::size_t v = 0; v < plan_.values.size(); ++v) locate(v, arena, value_buffer);
   }
+
+  void need_scratch(std::size_t bytes) { plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(bytes)); }
 
   // A value's place within its root's buffer; roots may themselves lie within another.
   void locate(std::size_t value, const Arena& arena, const std::vector<std::size_t>& value_buffer) {

@@ -27,8 +27,11 @@ struct OpPlan {
   std::size_t bits = 0, sums = 0, mean = 0, hidden = 0, gate = 0, scale = 0;
   std::size_t bits_words = 0;    // 64-bit words of the whole plane
   bool needs_sums = false;       // it has a gate or data-driven scaling
-  bool binarizes_input = false;  // no epilogue made its bits: the op does it first
-  int emits_for = -1;            // the op whose bits and sums this op's epilogue makes, or -1
+  bool binarizes_image = false;  // it reads the image itself, and makes its bits first
+
+  // Any op: whose bits and sums it makes of its value, so that no binary op needs the value itself.
+  int emits_for = -1;              // in its epilogue (Binary), or -1
+  std::vector<int> binarizes_for;  // after it has run
 
   std::vector<bool> copies;  // Concat: whether input i has to be copied, not having been written in place
 };
@@ -38,7 +41,7 @@ struct Plan {
   std::vector<ValuePlan> values;
   std::vector<OpPlan> ops;
   std::size_t arena_bytes = 0;    // of one image
-  std::size_t scratch_bytes = 0;  // of one thread
+  std::size_t scratch_bytes = 0;  // of one thread: for kernels, and an expert that is laid out
 };
 
 // Throws InputSizeInvalid, SpatialMismatch or PlanTooLarge.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "engine/error.h"
 #include "engine/fields.h"
-#include "engine/half.h"
 #include "engine/json.h"
 
 namespace ebnet {
@@ -22,6 +22,10 @@ std::string shape_text(const Shape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
   return text + "]";
+}
+
+[[noreturn]] void fail_not_finite(const std::string& name) {
+  fail(Error::TensorNotFinite, "tensor " + quoted(name) + " holds NaN or infinity");
 }
 
 std::uint64_t whole(const json::Value& value, Error error, const std::string& where) {
@@ -158,11 +162,21 @@ Tensor& Safetensors::take(const std::string& name, const Shape& shape, bool real
   return tensor;
 }
 
-std::vector<std::uint8_t> Safetensors::take_bytes(const std::string& name, const Shape& shape) {
-  const Tensor& tensor = take(name, shape, false);
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(tensor.end - tensor.begin));
-  source_.read(data_begin_ + tensor.begin, bytes.data(), bytes.size());
-  return bytes;
+std::uint64_t Safetensors::take_bytes(const std::string& name, const Shape& shape) {
+  return data_begin_ + take(name, shape, false).begin;
+}
+
+bool Safetensors::has_halves(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  return found != tensors_.end() && found->second.dtype == DType::F16;
+}
+
+std::vector<Half> Safetensors::take_halves(const std::string& name, const Shape& shape) {
+  const Tensor& tensor = take(name, shape, true);
+  std::vector<Half> values(static_cast<std::size_t>(tensor.end - tensor.begin) / sizeof(Half));
+  source_.read(data_begin_ + tensor.begin, values.data(), values.size() * sizeof(Half));
+  if (!std::all_of(values.begin(), values.end(), is_finite)) fail_not_finite(name);
+  return values;
 }
 
 std::vector<float> Safetensors::take_reals(const std::string& name, const Shape& shape) {
@@ -172,12 +186,16 @@ std::vector<float> Safetensors::take_reals(const std::string& name, const Shape&
   if (tensor.dtype == DType::F32) {
     source_.read(data_begin_ + tensor.begin, values.data(), bytes);
   } else {
-    std::vector<std::uint16_t> halves(values.size());
-    source_.read(data_begin_ + tensor.begin, halves.data(), bytes);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = half_to_float(halves[i]);
+    // A piece at a time: nothing is in memory twice.
+    Half piece[2048];
+    for (std::size_t first = 0; first < values.size(); first += std::size(piece)) {
+      const std::size_t count = std::min(values.size() - first, std::size(piece));
+      source_.read(data_begin_ + tensor.begin + first * sizeof(Half), piece, count * sizeof(Half));
+      std::transform(piece, piece + count, values.begin() + static_cast<std::ptrdiff_t>(first), half_to_float);
+    }
   }
   for (const float value : values) {
-    if (!std::isfinite(value)) fail(Error::TensorNotFinite, "tensor " + quoted(name) + " holds NaN or infinity");
+    if (!std::isfinite(value)) fail_not_finite(name);
   }
   return values;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dense/half.h"
 #include "engine/limits.h"
 #include "engine/source.h"
 
@@ -30,7 +31,12 @@ class Safetensors {
   const std::string& metadata(const std::string& key) const;
   // Reals of either width as floats; every one finite.
   std::vector<float> take_reals(const std::string& name, const Shape& shape);
-  std::vector<std::uint8_t> take_bytes(const std::string& name, const Shape& shape);
+  // Whether a tensor holds reals of half precision.
+  bool has_halves(const std::string& name) const;
+  // Reals of half precision as they are; every one finite.
+  std::vector<Half> take_halves(const std::string& name, const Shape& shape);
+  // Where in the source a tensor of bytes begins.
+  std::uint64_t take_bytes(const std::string& name, const Shape& shape);
   // Throws where a tensor was never taken: nothing may hide in a file.
   void check_all_taken() const;
 

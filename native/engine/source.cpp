@@ -39,10 +39,10 @@ void FileSource::read(std::uint64_t offset, void* destination, std::size_t count
 }
 
 void MemorySource::read(std::uint64_t offset, void* destination, std::size_t count) const {
-  if (offset > size_ || count > size_ - offset) {
+  if (offset > bytes_.size() || count > bytes_.size() - offset) {
     fail(Error::FileTruncated, "the data ends before byte " + std::to_string(offset + count));
   }
-  if (count > 0) std::memcpy(destination, data_ + offset, count);
+  if (count > 0) std::memcpy(destination, bytes_.data() + offset, count);
 }
 
 }  // namespace ebnet

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ebnet {
 
@@ -30,15 +31,16 @@ class FileSource : public Source {
   std::uint64_t size_ = 0;
 };
 
+// A copy of bytes in memory.
 class MemorySource : public Source {
  public:
-  MemorySource(const void* data, std::size_t size) : data_(static_cast<const std::uint8_t*>(data)), size_(size) {}
-  std::uint64_t size() const override { return size_; }
+  MemorySource(const void* data, std::size_t size)
+      : bytes_(static_cast<const std::uint8_t*>(data), static_cast<const std::uint8_t*>(data) + size) {}
+  std::uint64_t size() const override { return bytes_.size(); }
   void read(std::uint64_t offset, void* destination, std::size_t count) const override;
 
  private:
-  const std::uint8_t* data_;
-  std::size_t size_;
+  std::vector<std::uint8_t> bytes_;
 };
 
 }  // namespace ebnet

@@ -31,7 +31,9 @@ const char* ebnet_version(void);
 const char* ebnet_error_name(int error); /* e.g. "TensorMissing" */
 const char* ebnet_last_error(void);      /* a sentence about the calling thread's last failure, "" before any */
 
-/* `threads` counts the caller's own. On failure *engine is NULL. */
+/* `threads` counts the caller's own. On failure *engine is NULL. The file stays open until ebnet_free: an expert's
+ * weights are read when it is first chosen, and a run fails with FileChanged where they are no longer those that were
+ * verified. Data in memory are copied. */
 int ebnet_load(const char* path, int threads, ebnet_engine** engine);
 int ebnet_load_memory(const void* data, size_t size, int threads, ebnet_engine** engine);
 void ebnet_free(ebnet_engine* engine); /* NULL is allowed */

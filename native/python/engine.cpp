@@ -111,7 +111,7 @@ std::unique_ptr<Engine> load(const std::string& path, int threads) {
 
 std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads) {
   std::unique_ptr<Engine> engine;
-  without_gil([&] { return Engine::load(MemorySource(data.data(), data.size()), threads, &engine); });
+  without_gil([&] { return Engine::load(std::make_shared<MemorySource>(data.data(), data.size()), threads, &engine); });
   return engine;
 }
 

@@ -1,6 +1,7 @@
 // The vector levels of the real-valued kernels against the scalar truth, over a sweep of shapes, in buffers exactly as
 // large as the interface says. In this program the 16-lane level is compiled without AVX-512 (the compiler splits its
 // vectors), so that its code is run on CPUs that lack it.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +30,29 @@ std::size_t size(int a, int b = 1, int c = 1) {
   return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c);
 }
 
+// Halves of every kind, subnormal ones included, and what they are as floats.
+std::vector<Half> halves(std::size_t count) {
+  std::vector<Half> values(count);
+  for (Half& value : values) {
+    do value = static_cast<Half>(generator());
+    while (!is_finite(value) || (value & 0x7C00u) > 0x4000u);
+  }
+  return values;
+}
+
+Floats widened(const std::vector<Half>& values) {
+  Floats floats(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) floats[i] = half_to_float(values[i]);
+  return floats;
+}
+
 int failures = 0;
+
+void expect_same(const char* what, DenseLevel level, const Floats& got, const Floats& expected) {
+  if (got == expected) return;
+  std::printf("%s %s: not float for float the same\n", dense_level_name(level), what);
+  ++failures;
+}
 
 void compare(const char* what, DenseLevel level, const Floats& got, const Floats& expected) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -66,6 +89,53 @@ void check_conv(DenseLevel level) {
     return output;
   };
   compare("convolution", level, run(level), run(DenseLevel::scalar));
+}
+
+void check_conv_of_halves(DenseLevel level) {
+  ConvShape s;
+  s.in_channels = pick({1, 5, 16});
+  s.out_channels = pick({1, 16, 20, 50});
+  s.kernel_h = s.kernel_w = pick({1, 3});
+  s.pad_h = s.pad_w = pick({0, 1});
+  s.in_h = pick({3, 5});
+  s.in_w = pick({4, 13});
+  const std::size_t channels = size(s.out_channels);
+  const std::vector<Half> weights = halves(size(s.out_channels, s.in_channels, s.taps()));
+  const Floats floats = widened(weights);
+  const Floats scale = normal(channels), shift = normal(channels), slope = normal(channels);
+  const Floats input = normal(size(s.in_h, s.in_w, s.in_channels));
+  const auto run = [&](const DenseConv& conv) {
+    Floats output(size(s.out_h(), s.out_w(), s.out_channels), -7.0f);
+    AlignedBytes scratch(dense_scratch_bytes(conv));
+    dense_conv(conv, input.data(), size(s.in_channels), output.data(), channels, 0, 1, level, scratch.data());
+    dense_conv(conv, input.data(), size(s.in_channels), output.data(), channels, 1, s.out_h(), level, scratch.data());
+    return output;
+  };
+  const auto prelu = Activation::prelu;
+  expect_same("convolution of halves", level,
+              run(make_dense_conv(s, weights.data(), scale.data(), shift.data(), prelu, slope.data())),
+              run(make_dense_conv(s, floats.data(), scale.data(), shift.data(), prelu, slope.data())));
+}
+
+void check_conv_in_place(DenseLevel level) {
+  ConvShape s;
+  s.in_channels = pick({1, 7, 16, 40});
+  s.out_channels = std::min(s.in_channels, pick({1, 6, 16}));
+  s.in_h = pick({1, 3});
+  s.in_w = pick({1, 6, 29});
+  if (!runs_in_place(s)) {
+    std::printf("expected to run in place\n");
+    ++failures;
+    return;
+  }
+  const std::size_t stride = size(s.in_channels);
+  const Floats weights = normal(size(s.out_channels, s.in_channels)), shift = normal(size(s.out_channels));
+  const DenseConv conv = make_dense_conv(s, weights.data(), nullptr, shift.data(), Activation::relu, nullptr);
+  Floats input = normal(size(s.in_h, s.in_w, s.in_channels));
+  Floats expected = input;
+  dense_conv(conv, input.data(), stride, expected.data(), stride, 0, s.in_h, level);
+  dense_conv(conv, input.data(), stride, input.data(), stride, 0, s.in_h, level);
+  expect_same("convolution in place", level, input, expected);
 }
 
 void check_pools(DenseLevel level) {
@@ -105,6 +175,13 @@ void check_linear(DenseLevel level) {
     return output;
   };
   compare("linear", level, run(level), run(DenseLevel::scalar));
+
+  const std::vector<Half> narrow = halves(weights.size());
+  const Floats wide = widened(narrow);
+  Floats got(size(outputs), -7.0f), expected(size(outputs), 7.0f);
+  linear(narrow.data(), bias.data(), slope.data(), activation, input.data(), inputs, outputs, got.data(), level);
+  linear(wide.data(), bias.data(), slope.data(), activation, input.data(), inputs, outputs, expected.data(), level);
+  expect_same("linear of halves", level, got, expected);
 }
 
 }  // namespace
@@ -115,9 +192,11 @@ int main(int argc, char** argv) {
     std::printf("not run, this CPU lacks AVX2\n");
     return 0;
   }
-  for (const DenseLevel level : {DenseLevel::avx2, DenseLevel::avx512}) {
+  for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
     for (int i = 0; i < cases; ++i) {
       check_conv(level);
+      check_conv_of_halves(level);
+      check_conv_in_place(level);
       check_pools(level);
       check_linear(level);
     }

@@ -38,7 +38,7 @@ std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) 
 
 void good_file(const std::string& content) {
   std::unique_ptr<ebnet::Engine> one, three;
-  const ebnet::MemorySource source(content.data(), content.size());
+  const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
   expect(static_cast<bool>(ebnet::Engine::load(source, 1, &one)), "load with one thread");
   expect(static_cast<bool>(ebnet::Engine::load(source, 3, &three)), "load with three threads");
   if (one == nullptr || three == nullptr) return;
@@ -55,7 +55,7 @@ void damaged_files(const std::string& content) {
   int accepted = 0;
   const auto attempt = [&](const std::string& damaged) {
     std::unique_ptr<ebnet::Engine> engine;
-    if (!ebnet::Engine::load(ebnet::MemorySource(damaged.data(), damaged.size()), 1, &engine)) return;
+    if (!ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(damaged.data(), damaged.size()), 1, &engine)) return;
     ++accepted;
     (void)run(*engine, 2, 6, 5);
   };
@@ -71,6 +71,47 @@ void damaged_files(const std::string& content) {
     attempt(damaged);
   }
   std::printf("1500 damaged files: %d accepted\n", accepted);
+}
+
+// Bytes that are changed, or cut off, after they were loaded.
+class ChangingSource : public ebnet::Source {
+ public:
+  explicit ChangingSource(std::string content) : content_(std::move(content)), size_(content_.size()) {}
+  std::uint64_t size() const override { return size_; }
+  void read(std::uint64_t offset, void* destination, std::size_t count) const override {
+    ebnet::MemorySource(content_.data(), content_.size()).read(offset, destination, count);
+  }
+  std::string content_;
+
+ private:
+  std::size_t size_;
+};
+
+void changed_files(const std::string& content) {
+  const auto error_after = [&](auto change) {
+    const auto source = std::make_shared<ChangingSource>(content);
+    std::unique_ptr<ebnet::Engine> engine;
+    expect(static_cast<bool>(ebnet::Engine::load(source, 1, &engine)), "load before the change");
+    change(source->content_);
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(8 * 8 * engine->model().program.in_channels));
+    std::vector<float> logits(static_cast<std::size_t>(engine->model().program.classes()));
+    ebnet::Images images;
+    images.bytes = pixels.data();
+    images.batch = 1;
+    images.height = images.width = 8;
+    const ebnet::Status status = engine->run(images, logits.data());
+    expect(static_cast<bool>(engine->run(images, logits.data())) == static_cast<bool>(status), "the same again");
+    return status.error;
+  };
+  expect(error_after([](std::string&) {}) == ebnet::Error::Ok, "an unchanged file runs");
+  const auto flipped = error_after([](std::string& bytes) {
+    for (char& byte : bytes) byte = static_cast<char>(byte ^ 1);
+  });
+  expect(flipped == ebnet::Error::FileChanged, "a changed file is noticed");
+  const auto filled = error_after([](std::string& bytes) { bytes.assign(bytes.size(), '\xff'); });
+  expect(filled == ebnet::Error::TensorPaddingNotZero || filled == ebnet::Error::FileChanged, "padding is read again");
+  const auto cut = error_after([](std::string& bytes) { bytes.resize(16); });
+  expect(cut == ebnet::Error::FileTruncated, "a file that was cut off is noticed");
 }
 
 void c_api(const std::string& content) {
@@ -95,6 +136,7 @@ int main(int argc, char** argv) {
   const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   good_file(content);
   damaged_files(content);
+  changed_files(content);
   c_api(content);
   std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;

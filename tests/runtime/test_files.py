@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from ebnet._native import Engine
 
 import ebnet
 from ebnet.errors import FormatError
@@ -56,6 +59,32 @@ def test_a_file_that_shrinks_is_an_error_not_a_signal(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(path)], env=environment, capture_output=True, text=True, check=False
     )
     assert result.stdout.strip() == "FileTruncated", result.stderr
+
+
+def run_after(path: Path, change: Callable[[], object]) -> str:
+    """What the first run says where the file is changed between loading and running."""
+    path.write_bytes(TinyFile().content())
+    engine, image = ebnet.load(path), np.zeros((1, 8, 8, 3), np.uint8)
+    change()
+    try:
+        logits = engine(image)
+    except FormatError as error:
+        return error.code  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(logits, Engine.load_memory(TinyFile().content(), 1).run(image)[0])
+    return "runs"
+
+
+def test_experts_are_read_from_the_file_that_was_verified(tmp_path: Path) -> None:
+    """They are laid out when first chosen: from the same bytes, or not at all."""
+    path, other = tmp_path / "net.ebn", tmp_path / "other.ebn"
+    content = TinyFile().content()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    other.write_bytes(content[:begin] + bytes(len(content) - begin))
+    assert run_after(path, lambda: None) == "runs"
+    assert run_after(path, path.unlink) == "runs"
+    assert run_after(path, lambda: path.write_bytes(other.read_bytes())) == "FileChanged"
+    assert run_after(path, lambda: os.truncate(path, begin)) == "FileTruncated"
+    assert run_after(path, lambda: other.replace(path)) == "runs"
 
 
 def test_a_small_hostile_file_allocates_little(tmp_path: Path) -> None:

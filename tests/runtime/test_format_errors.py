@@ -227,8 +227,8 @@ def test_the_undamaged_file_loads() -> None:
 
 
 def test_no_format_error_is_left_untested() -> None:
-    """Files (unreadable, truncated, too large) have a page of their own, test_files.py."""
-    elsewhere = {"FileUnreadable", "FileTooLarge", "FileTruncated"}
+    """Files (unreadable, truncated, too large, changed) have a page of their own, test_files.py."""
+    elsewhere = {"FileUnreadable", "FileTooLarge", "FileTruncated", "FileChanged"}
     format_errors = {name for name, number in ERRORS.items() if 0 < number < ERRORS["InputSizeInvalid"]}
     assert format_errors == {name for name, _ in FAULTS} | elsewhere
 

@@ -60,8 +60,9 @@ class Program:
     def _stem(self, stem: nn.Module) -> int:
         if isinstance(stem, ImageNetStem):
             first = self._conv_norm("stem.conv1", stem.conv1, IMAGE)
-            convolved = self._conv_norm("stem.conv2", stem.conv2, self._conv_norm("stem.squeeze", stem.squeeze, first))
+            # The pool first: then the squeeze is the last to read conv1's map and is written over it.
             pooled = self._op("maxpool", first, kernel=3, stride=2, pad=1)
+            convolved = self._conv_norm("stem.conv2", stem.conv2, self._conv_norm("stem.squeeze", stem.squeeze, first))
             return self._conv_norm("stem.mix", stem.mix, self._op("concat", convolved, pooled))
         if isinstance(stem, Conv7x7Stem):
             return self._op("maxpool", self._conv_norm("stem.conv", stem.conv, IMAGE), kernel=3, stride=2, pad=1)

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from ebnet.models.block import BinaryUnit
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.pack.program import folded
-from ebnet.runtime.engine import Engine, Trace
+from ebnet.runtime.engine import Engine
+from ebnet.runtime.results import Trace
 
 NEAR_ZERO = 2.0**-18
 """A pre-sign value s * x + b is within float error of 0 where it is below this part of abs(s * x) + abs(b)."""

@@ -1,40 +1,25 @@
-"""`ebnet.load(path)` -> an engine that maps images to logits."""
+"""`ebnet.load(path)` -> an engine that maps images to logits.
 
-import json
+What a run of arrays does without is imported where it is used: it would cost a small device memory and time.
+"""
+
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ebnet._native import Engine as NativeEngine
 from ebnet.errors import NonFiniteError, ShapeError
-from ebnet.runtime.preprocessing import Preprocessing
-from ebnet.zoo import resolve
 
-
-@dataclass(frozen=True)
-class Prediction:
-    """The most probable classes of one image, best first."""
-
-    classes: list[int]
-    labels: list[str]
-    probabilities: list[float]
-
-
-@dataclass(frozen=True)
-class Trace:
-    """Everything a forward pass made: `values[i]` is the result of op i, [batch, height, width, channels]."""
-
-    logits: np.ndarray
-    experts: np.ndarray
-    values: list[np.ndarray]
+if TYPE_CHECKING:
+    from ebnet.runtime.preprocessing import Preprocessing
+    from ebnet.runtime.results import Prediction, Trace
 
 
 def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
-    """Read, verify and lay out a packed file.
+    """Read and verify a packed file. It stays open: an expert is laid out when it is first chosen.
 
     Args:
         path: a file that `ebnet.pack` wrote, or `zoo:NAME`. A damaged or hostile file raises `FormatError`.
@@ -42,8 +27,18 @@ def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
 
     Example: `logits = ebnet.load("net.ebn")(images)`
     """
-    file = resolve(path)
+    file = os.fspath(path)
+    if file.startswith("zoo:"):
+        from ebnet.zoo import resolve
+
+        file = resolve(file)
     return Engine(NativeEngine.load(file, threads), file)
+
+
+def _parsed(text: str) -> Any:
+    import json
+
+    return json.loads(text)
 
 
 class Engine:
@@ -52,8 +47,14 @@ class Engine:
     def __init__(self, native: NativeEngine, path: str) -> None:
         self._native = native
         self.path = path
-        self.preprocessing = Preprocessing(**json.loads(native.preprocessing))
         self.labels: list[str] = native.labels
+
+    @cached_property
+    def preprocessing(self) -> "Preprocessing":
+        """How an image becomes the network's input."""
+        from ebnet.runtime.preprocessing import Preprocessing
+
+        return Preprocessing(**_parsed(self._native.preprocessing))
 
     def __call__(self, images: Any) -> np.ndarray:
         """Logits [batch, classes] of images: NCHW float32, normalised, or NHWC uint8, normalised here."""
@@ -65,12 +66,16 @@ class Engine:
 
     def predict(self, paths: "Sequence[str | os.PathLike[str]] | str | os.PathLike[str]", top: int = 5) -> Any:
         """The `top` classes of image files: one `Prediction` for one path, a list for several."""
+        from pathlib import Path
+
         if isinstance(paths, str | os.PathLike):
             return self._prediction(self.preprocessing.read(Path(paths)), top)
         return [self._prediction(self.preprocessing.read(Path(path)), top) for path in paths]
 
-    def trace(self, images: Any) -> Trace:
+    def trace(self, images: Any) -> "Trace":
         """A forward pass with the value of every op kept, for verification."""
+        from ebnet.runtime.results import Trace
+
         checked = self._checked(images)
         logits, experts, flat = self._native.trace(checked)
         shapes = [op["shape"] for op in self._native.profile(checked[:1])]
@@ -105,18 +110,20 @@ class Engine:
     @property
     def program(self) -> list[dict[str, Any]]:
         """The file's flat list of ops."""
-        return json.loads(self._native.program)
+        return _parsed(self._native.program)
 
     @property
     def network(self) -> dict[str, Any]:
         """The settings of the network that was packed."""
-        return json.loads(self._native.network)
+        return _parsed(self._native.network)
 
     def __repr__(self) -> str:
         name = self.network.get("arch", "?")
         return f"Engine({self.path!r}, {name}, {self.classes} classes, {self.isa}, threads={self.threads})"
 
-    def _prediction(self, image: np.ndarray, top: int) -> Prediction:
+    def _prediction(self, image: np.ndarray, top: int) -> "Prediction":
+        from ebnet.runtime.results import Prediction
+
         logits = self(image[None])[0].astype(np.float64)
         weights = np.exp(logits - logits.max())
         weights /= weights.sum()

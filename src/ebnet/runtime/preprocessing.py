@@ -1,7 +1,6 @@
 """From an image file to the network's input, with Pillow and numpy alone."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +8,8 @@ import numpy as np
 from ebnet.errors import DataError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from PIL import Image
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -25,7 +26,7 @@ class Preprocessing:
     std: list[float]
     in_channels: int
 
-    def read(self, path: Path) -> np.ndarray:
+    def read(self, path: "Path") -> np.ndarray:
         """An image file as uint8 [size, size, channels]; the engine itself normalises."""
         from PIL import Image, UnidentifiedImageError
 

@@ -1,11 +1,15 @@
-// IEEE half precision to single, exactly.
+// IEEE half precision: kept as its bits, widened to single exactly.
 #pragma once
 #include <cstdint>
 #include <cstring>
 
 namespace ebnet {
 
-inline float half_to_float(std::uint16_t half) {
+using Half = std::uint16_t;
+
+inline bool is_finite(Half half) { return (half & 0x7C00u) != 0x7C00u; }
+
+inline float half_to_float(Half half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   std::uint32_t exponent = (half >> 10) & 0x1Fu;
   std::uint32_t fraction = half & 0x3FFu;
