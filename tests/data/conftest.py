@@ -1,13 +1,10 @@
 """Tiny data sets on disk, written anew for each test."""
 
-import io
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
+from tests import small_data
 
 Photo = Callable[[int], bytes]
 WriteShard = Callable[[Path, list[tuple[str, bytes]]], None]
@@ -15,53 +12,19 @@ WriteShard = Callable[[Path, list[tuple[str, bytes]]], None]
 
 @pytest.fixture(scope="session")
 def photo() -> Photo:
-    """The JPEG of a smooth picture that is different for each number, and of a different size for some."""
-
-    def make(number: int) -> bytes:
-        height, width = 40 + number % 3 * 8, 48
-        y, x = np.mgrid[0:height, 0:width]
-        pixels = np.stack([(x * 5 + number * 37) % 256, (y * 5) % 256, (x + y + number * 11) % 256], axis=-1)
-        out = io.BytesIO()
-        Image.fromarray(pixels.astype(np.uint8)).save(out, "JPEG", quality=95)
-        return out.getvalue()
-
-    return make
+    return small_data.photo
 
 
 @pytest.fixture
-def folder(tmp_path: Path, photo: Photo) -> Path:
-    """ImageNet's layout: classes ant, bee, cat; 6 pictures each for training, 2 for validation."""
-    for split, count in (("train", 6), ("val", 2)):
-        for c, name in enumerate(("ant", "bee", "cat")):
-            directory = tmp_path / "photos" / split / name
-            directory.mkdir(parents=True)
-            for i in range(count):
-                (directory / f"{name}_{i}.jpg").write_bytes(photo(10 * c + i))
-    return tmp_path / "photos"
+def folder(tmp_path: Path) -> Path:
+    return small_data.write_photographs(tmp_path / "photos")
 
 
-@pytest.fixture(name="write_shard", scope="session")
-def write_shard_fixture() -> WriteShard:
-    return write_shard
-
-
-def write_shard(path: Path, members: list[tuple[str, bytes]]) -> None:
-    """A tar file of these members, in this order."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w") as archive:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
+@pytest.fixture(scope="session")
+def write_shard() -> WriteShard:
+    return small_data.write_shard
 
 
 @pytest.fixture
-def shards(tmp_path: Path, photo: Photo) -> Path:
-    """Four train shards of 8 pictures, one val shard of 4; the class is the picture's number modulo 5."""
-    for split, numbers in (("train", range(32)), ("val", range(4))):
-        for first in range(0, len(numbers), 8):
-            members = []
-            for n in numbers[first : first + 8]:
-                members += [(f"x/{n:04}.jpg", photo(n)), (f"x/{n:04}.cls", str(n % 5).encode())]
-            write_shard(tmp_path / "shards" / split / f"{first:03}.tar", members)
-    return tmp_path / "shards"
+def shards(tmp_path: Path) -> Path:
+    return small_data.write_shards(tmp_path / "shards")

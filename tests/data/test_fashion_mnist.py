@@ -1,17 +1,13 @@
 import gzip
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.small_data import idx
 
 from ebnet.data import ArrayDataset, open_dataset
 from ebnet.data.fashion_mnist import DEBIAN_DIRECTORY, read_idx
 from ebnet.errors import DataError
-
-
-def idx(array: np.ndarray) -> bytes:
-    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
 
 
 @pytest.fixture

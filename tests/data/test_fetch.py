@@ -1,14 +1,13 @@
 import gzip
-import hashlib
 import io
-import struct
 import tarfile
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tests.small_data import idx
+from tests.web_site import Site
 
 from ebnet.data import fetch as module
 from ebnet.data import open_dataset
@@ -16,49 +15,11 @@ from ebnet.data.fetch import SOURCES, Source, fetch
 from ebnet.errors import DataError
 
 
-class Site:
-    """A web site of one directory, with ranges, that can be told to hang up early."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-        self.requests: list[str] = []
-        self.hang_up_after: int | None = None
-        self.ranges = True
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                wanted = self.headers.get("Range", "")
-                site.requests.append(wanted)
-                body = site.files.get(self.path[1:])
-                start = int(wanted[6:-1]) if wanted and site.ranges else 0
-                if body is None or (start and start >= len(body)):
-                    self.send_error(404 if body is None else 416)
-                    return
-                self.send_response(206 if start else 200)
-                self.send_header("Content-Length", str(len(body) - start))
-                self.end_headers()
-                end = len(body) if site.hang_up_after is None else start + site.hang_up_after
-                self.wfile.write(body[start:end])
-
-            def log_message(self, *args: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-
-    def publish(self, name: str, data: bytes) -> Source:
-        self.files[name] = data
-        return Source(f"{self.url}/{name}", hashlib.md5(data).hexdigest())
-
-
 @pytest.fixture
 def site() -> Iterator[Site]:
     site = Site()
     yield site
-    site.server.shutdown()
-    site.server.server_close()
+    site.close()
 
 
 @pytest.fixture
@@ -98,10 +59,8 @@ def test_files_that_are_no_archives_stay_as_they_are(
 ) -> None:
     sources = []
     for source in SOURCES["fashion-mnist"]:
-        dimensions = (2, 28, 28) if "images" in source.name else (2,)
-        header = bytes([0, 0, 8, len(dimensions)]) + struct.pack(f">{len(dimensions)}I", *dimensions)
-        data = header + bytes(1568 if "images" in source.name else 2)
-        sources.append(site.publish(source.name, gzip.compress(data)))
+        shape = (2, 28, 28) if "images" in source.name else (2,)
+        sources.append(site.publish(source.name, gzip.compress(idx(np.zeros(shape, np.uint8)))))
     monkeypatch.setitem(SOURCES, "fashion-mnist", tuple(sources))
     assert len(open_dataset("fashion-mnist", fetch("fashion-mnist", tmp_path), "val")) == 2
 
@@ -136,8 +95,7 @@ def test_wrong_bytes_are_never_unpacked(imagenette: Source, site: Site, tmp_path
 def test_without_network_the_message_says_what_to_put_where(
     imagenette: Source, site: Site, archive: bytes, tmp_path: Path
 ) -> None:
-    site.server.shutdown()
-    site.server.server_close()
+    site.close()
     path = tmp_path / "imagenette2-160.tgz"
     with pytest.raises(DataError) as caught:
         fetch("imagenette", tmp_path)

@@ -18,7 +18,7 @@ LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sour
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(target)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return target

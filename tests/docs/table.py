@@ -1,0 +1,100 @@
+"""How each documented command is executed: whole, unless a line of these tables says what is changed, and why.
+
+A new command in the documents needs no line here: it is run as it stands. One that takes long gets a `Shorter`; one
+that names something of the reader's own gets a word in `STANDS_FOR`, or a file in `scratch.py`.
+"""
+
+from dataclasses import dataclass, field
+
+SERVER, POSTGRES = "http://127.0.0.1:8000", "postgresql://me@db/search"
+"""Words that stand for a server which is started for the command."""
+
+STANDS_FOR = {
+    "DIR": "photos",
+    "IMAGES": "photos",
+    "/data/imagenet": "photos",
+    "/mnt/imagenet": "photos",
+    "SHARDS": "shards",
+    "RUN": "runs/demo",
+    "FILE": "net.ebn",
+    "NAME": "cifar100",
+}
+"""A reader's own paths, and what the scratch directory has in their place."""
+
+
+@dataclass(frozen=True)
+class Shorter:
+    """Changes to every command that matches; all that match are made, in this order."""
+
+    pattern: str
+    reason: str
+    append: str = ""
+    """Put after the documented words, where a later option replaces an earlier one."""
+    instead: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    """Of a script: assignments at its top, and the value they get."""
+
+
+def _set(**values: str) -> str:
+    return " ".join(f"--set {key.replace('__', '.')}={value}" for key, value in values.items())
+
+
+ONE_EPOCH = _set(
+    network__arch="1111-0.125-1:1:1:1",
+    network__experts="2",
+    schedule__epochs="1",
+    schedule__warmup_epochs="0",
+    schedule__milestones="[]",
+)
+SMALL_PHOTOGRAPHS = _set(schedule__batch_size="4", data__size="32", data__resize="36", data__workers="0")
+STRIPES = _set(schedule__batch_size="100", data__name="generated", data__size="16")
+ONE_STEP = "--directions depth --per-direction 1 --combinations 1 --rounds 1 --epochs 1"
+
+SHORTER = [
+    Shorter(r"ebnet demo", "a smaller network, one epoch a stage, 1,000 generated pictures", f"{ONE_EPOCH} {STRIPES}"),
+    Shorter(r".*ebnet train (demo|winner)", "as the demo", f"{ONE_EPOCH} {STRIPES}"),
+    Shorter(
+        r".*ebnet train imagenet(te)? (?!--show)",
+        "a few small photographs, one epoch",
+        f"{ONE_EPOCH} {SMALL_PHOTOGRAPHS}",
+    ),
+    Shorter(r"ebnet train imagenette", "the same pictures, decoded once", _set(data__memory_side="40")),
+    Shorter(r".*stage\.stage2\.epochs=30", "one epoch", _set(stage__stage2__epochs="1")),
+    Shorter(r"torchrun", "two processes: four of them on two cores only wait", "", {"per-node 4": "per-node 2"}),
+    Shorter(r"ebnet search demo", "one direction, one network of one epoch", f"{ONE_STEP} {STRIPES}"),
+    Shorter(
+        r"ebnet search imagenet",
+        "one direction, from a small network, on small photographs",
+        f"{ONE_STEP} --base 1111-0.125-1:1:1:1 {SMALL_PHOTOGRAPHS}",
+    ),
+    Shorter(r"ebnet bench (?!.*--seconds)", "a tenth of the time", "--seconds 0.1"),
+    Shorter(r"ebnet data bench", "a fiftieth of the time", "--seconds 0.1"),
+    Shorter(r"ebnet serve", "any free port: 8000 may be taken", "--port 0"),
+    Shorter(r"python examples/(swap|unet|fine)", "three steps; test_examples.py runs all", constants={"STEPS": "3"}),
+    Shorter(r"python benchmarks/(latency|startup)\.py", "one round instead of many", "--rounds 1"),
+    Shorter(r"python benchmarks/training\.py", "one round of small pictures", "--rounds 1 --size 16 --batch 8"),
+    Shorter(
+        r"python benchmarks/expert_conv\.py",
+        "one round of one small layer; the list of layers takes a minute",
+        "--rounds 1 --layers",
+        constants={"LAYERS": "[(64, 1, 8, 16, 3)]"},
+    ),
+    Shorter(r"python benchmarks/search\.py", "three seeds instead of 200", "--seeds 3"),
+    Shorter(r"python3 -m venv", "copying pip takes seconds and the next line is not run", "--without-pip"),
+]
+
+MADE_BY = {
+    "demo": "ebnet demo",
+    "docs": "mkdocs build --strict",
+    "test": "OMP_NUM_THREADS=1 .venv/bin/pytest -q -n 2 --dist loadfile",
+}
+"""What a target of the Makefile runs at the end, checked with `make -n` and then run in the scratch directory: make
+itself would set up an environment, and write into the checkout."""
+
+NOT_RUN = {
+    r"make test$": "would run itself; `make -n` is asked that it runs pytest",
+    r"pip install -c constraints\.txt": "minutes and a network; `make setup`, without which no test runs, is this line "
+    "with the extras `dev`, which include `all` (checked)",
+    r"native/fuzz/run\.sh": "compiles the core with clang and two sanitizers for over a minute, then runs for 20",
+}
+"""The exceptions."""
