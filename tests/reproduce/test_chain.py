@@ -12,7 +12,6 @@ def keys(recipe: Recipe) -> list[str]:
     return [link.key for link in chain(recipe)]
 
 
-
 def test_equal_beginnings_are_one_piece_of_work() -> None:
     four = load_recipe("evidence", {"network.experts": 4})
     eight = load_recipe("evidence", {"network.experts": 8})

@@ -23,7 +23,8 @@ def save_figure(judgement: Judgement, path: Path) -> None:
         axes = canvas.add_subplot()
         for at, (measure, title) in enumerate(MEASURES.items()):
             for row, variant in enumerate(variants):
-                values = [run.accuracy(measure) for run in judgement.of(variant) if not run.failed]
+                reached = [run.accuracy(measure) for run in judgement.of(variant) if not run.failed]
+                values = [value for value in reached if value is not None]
                 height = row + (0.14 if at else -0.14)
                 axes.scatter(values, [height] * len(values), s=14, color=PALETTE[at], label=title if row == 0 else None)
                 if values:
