@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,6 +54,13 @@ def execute(command: Shown, place: Path, database: Callable[[], str]) -> None:
         in_shell(line, BUILT)
         if not (place / "build").exists():
             (place / "build").symlink_to(BUILT / "build")
+    elif line.startswith("native/fuzz/"):
+        if shutil.which("clang++") is None:
+            pytest.skip("the fuzzer needs clang++ (Debian: clang libclang-rt-14-dev)")
+        said = in_shell(f"PYTHON={sys.executable} {line} 2>&1", ROOT)
+        executed = re.search(r"number_of_executed_units: (\d+)", said)
+        assert executed is not None, said
+        assert int(executed[1]) >= 5000
     elif line.startswith("python benchmarks/"):
         once_for_all_pages(line)
     elif line.startswith("python examples/"):

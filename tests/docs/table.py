@@ -48,6 +48,16 @@ ONE_EPOCH = _set(
 )
 SMALL_PHOTOGRAPHS = _set(schedule__batch_size="4", data__size="32", data__resize="36", data__workers="0")
 STRIPES = _set(schedule__batch_size="100", data__name="generated", data__size="16")
+STRIPES_IN_MEMORY = _set(
+    data__name="generated", data__size="8", data__resize="8", data__memory_side="8", schedule__batch_size="500"
+)
+TRIED = "--seeds 1 --jobs 1 " + _set(
+    network__arch="1111-0.0625-1:1:1:1",
+    schedule__epochs="1",
+    schedule__milestones="[]",
+    stage__stage2__epochs="1",
+    stage__stage2__milestones="[]",
+)
 ONE_STEP = "--directions depth --per-direction 1 --combinations 1 --rounds 1 --epochs 1"
 
 SHORTER = [
@@ -80,6 +90,15 @@ SHORTER = [
         constants={"LAYERS": "[(64, 1, 8, 16, 3)]"},
     ),
     Shorter(r"python benchmarks/search\.py", "three seeds instead of 200", "--seeds 3"),
+    Shorter(r"python benchmarks/full_scale\.py", "one step of small pictures", "--size 32 --batch 2 --steps 1"),
+    Shorter(
+        r"ebnet reproduce (?!--list)",
+        "stripes of 8 pixels on a tiny network, one seed of one epoch, without the claims' own lengths",
+        f"{TRIED} {STRIPES_IN_MEMORY}",
+        {" --data imagenette": ""},
+    ),
+    Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
+    Shorter(r"native/fuzz/run\.sh", "thousands of inputs, not a million", "", {"1000000": "5000"}),
     Shorter(r"python3 -m venv", "copying pip takes seconds and the next line is not run", "--without-pip"),
 ]
 
@@ -95,6 +114,5 @@ NOT_RUN = {
     r"make test$": "would run itself; `make -n` is asked that it runs pytest",
     r"pip install -c constraints\.txt": "minutes and a network; `make setup`, without which no test runs, is this line "
     "with the extras `dev`, which include `all` (checked)",
-    r"native/fuzz/run\.sh": "compiles the core with clang and two sanitizers for over a minute, then runs for 20",
 }
 """The exceptions."""

@@ -1,0 +1,101 @@
+"""The networks in the package do what their cards say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ebnet
+from ebnet import zoo
+from ebnet.cost import profile
+from ebnet.errors import ConfigError
+from ebnet.models.config import NetworkConfig
+from ebnet.train.judge import judge_packed
+from ebnet.train.recipe import Data, load_recipe
+from tests.tiny_run import TinyRun
+
+NAMES = sorted(path.stem for path in zoo.HOME.glob("*.ebn"))
+
+
+def run(*words: str, where: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "ebnet", *words], cwd=where, capture_output=True, text=True, check=False
+    )
+
+
+def test_every_network_has_a_card() -> None:
+    assert NAMES
+    assert sorted(zoo.cards()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cards_tell_the_truth_about_the_file(name: str) -> None:
+    card, engine = zoo.card(name), ebnet.load(f"zoo:{name}")
+    network = NetworkConfig.from_dict(engine.network)
+    cost = profile(network, card.data["size"])
+    assert (card.arch, card.experts) == (str(network.arch), network.experts)
+    assert (card.bops, card.flops, card.bytes) == (cost.bops, cost.flops, engine.file_bytes)
+    assert card.bytes < 500_000
+    assert card.licence
+    assert len(engine.labels) == network.num_classes
+    recipe = load_recipe(card.recipe, [*card.settings, f"seed={card.seed}"])
+    assert (recipe.network.arch, recipe.network.experts) == (card.arch, card.experts)
+    assert list(card.stages) == list(recipe.stages)
+
+
+def test_digits_reach_their_accuracy_in_the_engine(tmp_path: Path) -> None:
+    """Of all 1,000 validation digits, by the command that anyone can run."""
+    done = run("eval", "zoo:digits-e4", "--json", where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, card = json.loads(done.stdout), zoo.card("digits-e4")
+    assert card.pictures == 1000
+    assert found["top1"] == pytest.approx(card.top1, abs=1e-9)
+    assert card.top1 == pytest.approx(card.stages["stage2"], abs=0.005)
+    assert set(map(len, found["usage"].values())) == {card.experts}
+
+
+def test_a_digit_is_classified_at_once_and_without_torch(tmp_path: Path) -> None:
+    from PIL import Image
+
+    from ebnet.data import ArrayDataset, open_dataset
+
+    digits = open_dataset("mnist5k", split="val")
+    assert isinstance(digits, ArrayDataset)
+    for index in range(0, 1000, 100):
+        Image.fromarray(digits.images[index, :, :, 0]).save(tmp_path / f"{index}.png")
+    code = "import sys; sys.modules['torch'] = None; from ebnet.cli.app import main; main()"
+    words = ["predict", "--model", "digits-e4", "--json", *(f"{index}.png" for index in range(0, 1000, 100))]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    predicted = [entry["classes"][0] for entry in json.loads(done.stdout)]
+    assert np.mean(np.array(predicted) == digits.labels[:1000:100]) >= 0.9
+
+
+def test_wrong_names_and_uses_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the zoo has no network called 'digits-e5'; did you mean 'digits-e4'"):
+        ebnet.load("zoo:digits-e5")
+    assert "for runs" in run("eval", "zoo:digits-e4", "--best", where=tmp_path).stderr
+    assert "which images?" in run("predict", "net.ebn", where=tmp_path).stderr
+
+
+def test_the_list_and_the_cards(tmp_path: Path) -> None:
+    assert [card["name"] for card in json.loads(run("zoo", "--json", where=tmp_path).stdout)] == NAMES
+    listed = run("zoo", where=tmp_path).stdout
+    assert "digits" in listed
+    shown = run("zoo", "card", "digits-e4", where=tmp_path).stdout
+    assert "ebnet train demo --set seed=0" in shown
+    assert "in the engine" in shown
+
+
+def test_a_run_of_ones_own_is_published(tmp_path: Path, tiny_run: TinyRun) -> None:
+    done = run("zoo", "add", str(tiny_run.run), "mine", "--title", "digits", "--into", "shelf", where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    card = zoo.Card.from_json((tmp_path / "shelf" / "mine.json").read_text())
+    again = judge_packed(tmp_path / "shelf" / "mine.ebn", Data(**card.data))
+    assert again.top1 == card.top1
+    assert card.bytes == (tmp_path / "shelf" / "mine.ebn").stat().st_size
