@@ -64,11 +64,12 @@ SHORTER = [
     Shorter(r"ebnet demo", "a smaller network, one epoch a stage, 1,000 generated pictures", f"{ONE_EPOCH} {STRIPES}"),
     Shorter(r".*ebnet train (demo|winner)", "as the demo", f"{ONE_EPOCH} {STRIPES}"),
     Shorter(
-        r".*ebnet train imagenet(te)? (?!--show)",
+        r".*ebnet train imagenet(te|-distilled|-strong-teacher)? (?!--show)",
         "a few small photographs, one epoch",
         f"{ONE_EPOCH} {SMALL_PHOTOGRAPHS}",
     ),
     Shorter(r"ebnet train imagenette", "the same pictures, decoded once", _set(data__memory_side="40")),
+    Shorter(r".*ebnet train imagenet-strong", "a teacher as small", _set(stage__teacher__arch="1121-0.125-1:1:1:1")),
     Shorter(r".*stage\.stage2\.epochs=30", "one epoch", _set(stage__stage2__epochs="1")),
     Shorter(r"torchrun", "two processes: four of them on two cores only wait", "", {"per-node 4": "per-node 2"}),
     Shorter(r"ebnet search demo", "one direction, one network of one epoch", f"{ONE_STEP} {STRIPES}"),
