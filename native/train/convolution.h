@@ -141,7 +141,8 @@ void forward(const ExpertConv& task, const WeightBlocks& blocks, const SamplesBy
           const int lanes = wide(p) ? 2 * kLanes : kLanes;
           for_tiles(count, [&](int rows, int position) {
             const int y = begin + position / s.out_w(), y_last = begin + (position + rows - 1) / s.out_w();
-            const ForwardTask t = {&s, &f, y, y_last, seen, places + position, weights + size(p) * panel, out + position * lanes};
+            const ForwardTask t = {&s, &f, y, y_last, seen, places + position, weights + size(p) * panel,
+                                   out + position * lanes};
             wide(p) ? run_tile<ForwardTile, 2>(rows, t) : run_tile<ForwardTile, 1>(rows, t);
           });
           const size_t channel = b * size(s.out_channels) + size(group * f.rows + p * 2 * kLanes);
@@ -225,7 +226,9 @@ void input_gradient(const ExpertConv& task, const WeightBlocks& blocks, const Sa
         for_vectors(f.padded, [&](int lane, bool two) {
           const size_t lanes = two ? 2 * kLanes : kLanes;
           const float* from = packed + size(run) * size(f.padded) + size(lane);
-          for (int row = 0; row < f.rows; ++row, from += f.width, to += lanes) std::memcpy(to, from, lanes * sizeof(float));
+          for (int row = 0; row < f.rows; ++row, from += f.width, to += lanes) {
+            std::memcpy(to, from, lanes * sizeof(float));
+          }
         });
       }
     };

@@ -33,7 +33,9 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 int round_up(int value, int step) { return ceil_div(value, step) * step; }
 
 // `whole` in parts of at most `part`, as even as whole steps allow.
-int even_part(int whole, int part, int step) { return std::min(whole, round_up(ceil_div(whole, ceil_div(whole, part)), step)); }
+int even_part(int whole, int part, int step) {
+  return std::min(whole, round_up(ceil_div(whole, ceil_div(whole, part)), step));
+}
 
 WeightBlocks blocks_of(const ConvShape& s, int experts, int threads) {
   WeightBlocks blocks;
