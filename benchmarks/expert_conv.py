@@ -6,7 +6,8 @@
 Memory comes from glibc as training sets it (freed blocks are kept). As it comes, it maps and unmaps every large block,
 and page faults are then most of what a weight tensor per sample costs: `--default-allocator` shows that.
 
-Forward and backward, float32, one thread. All variants of a row run interleaved in one process; a time is given as a
+Forward and backward, float32, one thread. All variants of a row run interleaved in one process of their own (what a
+process freed before changes what glibc maps later); a time is given as a
 ratio to the plain one-expert convolution of the same row: minimum over rounds, then median. Peak memory is what a step
 holds at most above its inputs, by torch's allocation events.
 """
@@ -16,6 +17,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from multiprocessing import get_context
 
 import torch
 from rich.box import SIMPLE
@@ -44,6 +46,13 @@ LAYERS = [
     (512, 1, 14, 32, 1),
     (1024, 1, 7, 32, 1),
 ]
+
+
+def begin(default_allocator: bool) -> None:
+    """Set up the process of a row."""
+    torch.set_num_threads(1)
+    if not default_allocator:
+        keep_freed_memory()
 
 
 def time_interleaved(variants: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
@@ -126,12 +135,11 @@ def main() -> None:
     parser.add_argument("--default-allocator", action="store_true", help="glibc as it comes, not as training sets it")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    if not args.default_allocator:
-        keep_freed_memory()
-    results: dict[str, object] = {"layers": (rows := [layer_row(*shape, args.rounds) for shape in LAYERS])}
-    if not args.layers:
-        results["network"] = network_row(args.batch, 224, max(2, args.rounds // 2))
+    with get_context("spawn").Pool(1, begin, (args.default_allocator,), maxtasksperchild=1) as processes:
+        rows = [processes.apply(layer_row, (*shape, args.rounds)) for shape in LAYERS]
+        results: dict[str, object] = {"layers": rows}
+        if not args.layers:
+            results["network"] = processes.apply(network_row, (args.batch, 224, max(2, args.rounds // 2)))
     if args.json:
         print(json.dumps(results))
         return

@@ -141,7 +141,8 @@ void forward(const ExpertConv& task, const WeightBlocks& blocks, const SamplesBy
           const int lanes = wide(p) ? 2 * kLanes : kLanes;
           for_tiles(count, [&](int rows, int position) {
             const int y = begin + position / s.out_w(), y_last = begin + (position + rows - 1) / s.out_w();
-            const ForwardTask t = {&s, &f, y, y_last, seen, places + position, weights + size(p) * panel, out + position * lanes};
+            const ForwardTask t = {&s, &f, y, y_last, seen, places + position, weights + size(p) * panel,
+                                   out + position * lanes};
             wide(p) ? run_tile<ForwardTile, 2>(rows, t) : run_tile<ForwardTile, 1>(rows, t);
           });
           const size_t channel = b * size(s.out_channels) + size(group * f.rows + p * 2 * kLanes);
@@ -157,8 +158,7 @@ struct BackwardTask {
   const float* dy;  // at the tile's first position
   size_t map;       // from output channel to output channel
   int channels;
-  const float* weights;
-  size_t row;  // from output channel to output channel
+  const float* weights;  // [output channel][vectors]
   float* dseen;
   const int* places;
 };
@@ -168,7 +168,7 @@ struct BackwardTile {
   static void run(const BackwardTask& t) {
     Vector sums[kRows][kVectors] = {};
     const float *dy = t.dy, *weights = t.weights;
-    for (int o = 0; o < t.channels; ++o, dy += t.map, weights += t.row) {
+    for (int o = 0; o < t.channels; ++o, dy += t.map, weights += kVectors * kLanes) {
       Vector w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) w[v] = load(weights + v * kLanes);
@@ -211,27 +211,42 @@ void input_gradient(const ExpertConv& task, const WeightBlocks& blocks, const Sa
   for (int group = 0; group < s.groups; ++group) {
     const Features f = features_of(s, blocks, group);
     int* places = reinterpret_cast<int*>(scratch);
-    float* weights = scratch + positions;
+    float* packed = scratch + positions;
+    float* weights = packed + size(f.rows) * f.width;
     float* signs = weights + size(f.rows) * f.width;
     float* dseen = signs + size(f.channels) * size(s.taps());
     const size_t seen_count = size(lines) * size(f.columns) * size(f.channels) + 2 * kLanes;
     place_positions(s, f, s.out_h(), places);
-    std::memset(weights, 0, size(f.rows) * f.width * sizeof(float));
-    const auto prepare = [&](int expert) { pack_used(task, f, expert, signs, weights); };
+    std::memset(packed, 0, size(f.rows) * f.width * sizeof(float));
+    // Weights in the order of the tiles: [run][two vectors of it][row].
+    const auto prepare = [&](int expert) {
+      pack_used(task, f, expert, signs, packed);
+      float* to = weights;
+      for (int run = 0; run < f.runs; ++run) {
+        for_vectors(f.padded, [&](int lane, bool two) {
+          const size_t lanes = two ? 2 * kLanes : kLanes;
+          const float* from = packed + size(run) * size(f.padded) + size(lane);
+          for (int row = 0; row < f.rows; ++row, from += f.width, to += lanes) {
+            std::memcpy(to, from, lanes * sizeof(float));
+          }
+        });
+      }
+    };
     for_samples(task, samples, first, last, prepare, [&](size_t b) {
       std::memset(dseen, 0, seen_count * sizeof(float));
       const float* dy = task.from + (b * size(s.out_channels) + size(group * f.rows)) * map;
-      for_tiles(positions, [&](int rows, int position) {
-        BackwardTask t = {dy + position, map, f.rows, weights, f.width, dseen, places + position};
-        for (int run = 0; run < f.runs; ++run) {
-          if (!sees(s, f, run, position / s.out_w(), (position + rows - 1) / s.out_w())) continue;
-          for_vectors(f.padded, [&](int lane, bool two) {
-            t.weights = weights + size(run) * size(f.padded) + size(lane);
-            t.dseen = dseen + run_place(s, f, run) + size(lane);
+      const float* panel = weights;
+      for (int run = 0; run < f.runs; ++run) {
+        for_vectors(f.padded, [&](int lane, bool two) {
+          for_tiles(positions, [&](int rows, int position) {
+            if (!sees(s, f, run, position / s.out_w(), (position + rows - 1) / s.out_w())) return;
+            const BackwardTask t = {dy + position, map, f.rows, panel, dseen + run_place(s, f, run) + size(lane),
+                                    places + position};
             two ? run_tile<BackwardTile, 2>(rows, t) : run_tile<BackwardTile, 1>(rows, t);
           });
-        }
-      });
+          panel += size(f.rows) * (two ? 2 * kLanes : kLanes);
+        });
+      }
       transpose_gradient(s, f, dseen, lines, task.to + b * x_sample);
     });
   }

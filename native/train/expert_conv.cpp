@@ -22,9 +22,9 @@ const TrainKernels& kernels(DenseLevel level) {
   return kTrainPortable;
 }
 
-constexpr int kFirstCache = 4096;    // floats of transposed input that are worked on at a time
-constexpr int kSecondCache = 49152;  // floats of directions and total that stay while an expert's samples pass by
-constexpr int kPositions = 256;      // of a band: enough that using a tile costs little beside making it
+constexpr int kFirstCache = 6400;    // floats of transposed input that are worked on at a time
+constexpr int kSecondCache = 65536;  // floats of directions and total that stay while an expert's samples pass by
+constexpr int kPositions = 128;      // of a band: enough that using a tile costs little beside making it
 
 std::size_t size(int value) { return static_cast<std::size_t>(value); }
 
@@ -33,7 +33,9 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 int round_up(int value, int step) { return ceil_div(value, step) * step; }
 
 // `whole` in parts of at most `part`, as even as whole steps allow.
-int even_part(int whole, int part, int step) { return std::min(whole, round_up(ceil_div(whole, ceil_div(whole, part)), step)); }
+int even_part(int whole, int part, int step) {
+  return std::min(whole, round_up(ceil_div(whole, ceil_div(whole, part)), step));
+}
 
 WeightBlocks blocks_of(const ConvShape& s, int experts, int threads) {
   WeightBlocks blocks;
@@ -120,7 +122,7 @@ void convolve(const ExpertConv& task, int threads, int lanes, Convolve run) {
   const std::size_t positions = size(s.out_h()) * size(s.out_w());
   const std::size_t panels = size(s.taps()) * size(s.in_per_group()) * size(round_up(s.out_per_group(), 2 * lanes));
   const std::size_t rows = size(s.out_per_group()) * size(s.taps()) * size(round_up(s.in_per_group(), lanes));
-  const std::size_t floats = positions * size(2 * lanes + 1) + panels + rows +
+  const std::size_t floats = positions * size(2 * lanes + 1) + std::max(panels, rows) + rows +
                              size(s.in_per_group()) * (size(lines) * size(columns) + size(s.taps())) + size(2 * lanes);
   on_threads(parts, [&](int part) {
     const std::int64_t batch = task.batch;

@@ -66,7 +66,9 @@ inline void unpack_row(const ConvShape& s, const Features& f, const float* packe
 }
 
 inline void pack_weights(const ConvShape& s, const Features& f, const float* weights, int expert, float* packed) {
-  for (int row = 0; row < f.rows; ++row) pack_row(s, f, weights_of(s, f, weights, expert, row), packed + size(row) * f.width);
+  for (int row = 0; row < f.rows; ++row) {
+    pack_row(s, f, weights_of(s, f, weights, expert, row), packed + size(row) * f.width);
+  }
 }
 
 inline void unpack_weights(const ConvShape& s, const Features& f, const float* packed, int expert, float* weights) {

@@ -5,7 +5,7 @@
 namespace ebnet {
 namespace {
 
-// A tile of kTileRows x 2 vectors, leaves registers for its operands: 12 of 16 with up to 8 lanes, 24 of 32 with 16.
+// A tile of kTileRows x 2 vectors leaves registers for its operands: 12 of 16 with up to 8 lanes, 24 of 32 with 16.
 constexpr int kTileRows = kLanes == 16 ? 12 : 6;
 
 // Calls run(rows, first) for `count` rows in tiles as even as possible: 8 are 4 + 4, not 6 + 2.

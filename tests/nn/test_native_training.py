@@ -156,10 +156,14 @@ def test_without_the_core_torch_computes_the_same(monkeypatch: pytest.MonkeyPatc
 def test_wide_groups_convolve_through_torch() -> None:
     geometry = Geometry((1, 1), (0, 0), (1, 1), 2)
     theta = torch.randn(2, 1100, 400, 1, 1)
-    x, gate = torch.randn(2, 800, 1, 1), F.one_hot(torch.tensor([1, 0]), 2).float()
+    x, gate = torch.randn(2, 800, 9, 9), F.one_hot(torch.tensor([1, 0]), 2).float()
     with native_calls() as called:
-        with_gradients(expert_convolution, [x, theta, gate], torch.randn(2, 1100, 1, 1), geometry, None)
-    assert called == ["sample_gradients"]
+        with_gradients(expert_convolution, [x, theta, gate], torch.randn(2, 1100, 9, 9), geometry, None)
+    assert called == ["sample_gradients"], "on a large map"
+    small = x[:, :, :8, :8].contiguous()
+    with native_calls() as called:
+        with_gradients(expert_convolution, [small, theta, gate], torch.randn(2, 1100, 8, 8), geometry, None)
+    assert called == KERNELS
 
 
 def test_the_binding_refuses_what_does_not_fit() -> None:

@@ -13,9 +13,10 @@ except ImportError:  # a source tree without a build trains through torch alone
     kernels = None
 
 
-GROUP_WEIGHTS = 3 << 16
-"""Most weights of one expert and group with which the kernels convolve: they stay in the second cache of a core, and
-up to here, on maps of any size, the kernels were measured to be faster than one torch convolution per expert."""
+SMALL_MAP = 64
+MOST_WEIGHTS, MOST_WEIGHTS_ON_SMALL_MAPS = 3 << 16, 1 << 20
+"""Of one expert and group, for which the kernels were measured to convolve faster than one torch convolution per
+expert: on large maps as many as stay in a core's second cache, on maps of up to 64 positions more."""
 
 
 def serves(*tensors: Tensor) -> bool:
@@ -25,8 +26,8 @@ def serves(*tensors: Tensor) -> bool:
 
 def convolves(x: Tensor, theta: Tensor, geometry: Geometry) -> bool:
     """Whether `forward` and `input_gradient` are the faster way; `x` may be the input or the output's gradient."""
-    narrow = theta[0].numel() // geometry.groups <= GROUP_WEIGHTS
-    return narrow and serves(x, theta) and x.is_contiguous()
+    most = MOST_WEIGHTS_ON_SMALL_MAPS if x.shape[2:].numel() <= SMALL_MAP else MOST_WEIGHTS
+    return theta[0].numel() // geometry.groups <= most and serves(x, theta) and x.is_contiguous()
 
 
 def forward(x: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None) -> Tensor:
