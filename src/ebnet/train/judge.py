@@ -45,7 +45,7 @@ def judge_run(
 def judge_packed(file: str | Path, data: Data) -> Evaluation:
     """How good a packed file is in the engine, on the validation pictures of a data set."""
     engine, pictures = load(file), Pictures.open(data)
-    layers = [op["name"] for op in engine.program if op["op"] == "bconv"]
+    layers = [op["name"] for op in engine.program if op["op"] == "binary"]
     meter, chosen = Meter(sums={"top1": 0.0, "top5": 0.0, "loss": 0.0}), []
     for images, labels in pictures.validation().epoch(0):
         logits = torch.from_numpy(engine(images.numpy()))
