@@ -3,13 +3,13 @@
     python benchmarks/expert_conv.py             the layers, then the whole 1262-2-4:8:8:16
     python benchmarks/expert_conv.py --layers    only the layers
 
-Memory comes from glibc as training sets it (freed blocks are kept). As it comes, it maps and unmaps every large block,
-and page faults are then most of what a weight tensor per sample costs: `--default-allocator` shows that.
+Memory comes from glibc as it comes: it maps and unmaps every large block, and page faults are then most of what a weight
+tensor per sample costs. `--keep-freed-memory` sets it as `ebnet train` does.
 
 Forward and backward, float32, one thread. All variants of a row run interleaved in one process of their own (what a
-process freed before changes what glibc maps later); a time is given as a
-ratio to the plain one-expert convolution of the same row: minimum over rounds, then median. Peak memory is what a step
-holds at most above its inputs, by torch's allocation events.
+process freed before changes what glibc maps later); a time is given as a ratio to the plain one-expert convolution of
+the same row: minimum over rounds, then median. Peak memory is what a step holds at most above its inputs, by torch's
+allocation events.
 """
 
 import argparse
@@ -48,10 +48,10 @@ LAYERS = [
 ]
 
 
-def begin(default_allocator: bool) -> None:
+def begin(keep: bool) -> None:
     """Set up the process of a row."""
     torch.set_num_threads(1)
-    if not default_allocator:
+    if keep:
         keep_freed_memory()
 
 
@@ -132,10 +132,10 @@ def main() -> None:
     parser.add_argument("--layers", action="store_true", help="leave out the whole network")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--batch", type=int, default=32, help="of the whole network")
-    parser.add_argument("--default-allocator", action="store_true", help="glibc as it comes, not as training sets it")
+    parser.add_argument("--keep-freed-memory", action="store_true", help="glibc as training sets it, not as it comes")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    with get_context("spawn").Pool(1, begin, (args.default_allocator,), maxtasksperchild=1) as processes:
+    with get_context("spawn").Pool(1, begin, (args.keep_freed_memory,), maxtasksperchild=1) as processes:
         rows = [processes.apply(layer_row, (*shape, args.rounds)) for shape in LAYERS]
         results: dict[str, object] = {"layers": rows}
         if not args.layers:
