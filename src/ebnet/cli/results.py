@@ -30,6 +30,6 @@ def results(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, document(records).encode())
     for judgement in (judge(load_claim(name), records) for name in claim_names()):
-        if judgement.runs:
+        if judgement.tried:
             save_figure(judgement, out.parent / "figures" / f"results-{judgement.claim.name}.svg")
     typer.echo(f"{out}: written from {sum(1 for _ in (directory / 'runs').glob('*.json'))} records")

@@ -20,11 +20,11 @@ STAGE_TITLES = {
 def document(records: Records) -> str:
     """The whole page."""
     judgements = [judge(load_claim(name), records) for name in claim_names()]
-    run = [judgement for judgement in judgements if judgement.runs]
+    tried = [judgement for judgement in judgements if judgement.tried]
     parts = [_template("head.md"), _overview(judgements), _effort(judgements)]
-    for judgement in run:
+    for judgement in tried:
         parts += ["\n".join(_claim(judgement))]
-    parts += ["\n".join(_runs(run)), _template("full-scale.md")]
+    parts += ["\n".join(_runs(tried)), _template("full-scale.md")]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -38,7 +38,7 @@ def _overview(judgements: list[Judgement]) -> str:
         deciding = [finding for finding in judgement.findings if finding.decides]
         for at, finding in enumerate(deciding):
             claim = judgement.claim
-            start = f"| {claim.number} | [{claim.title}](#{claim.name}) " if at == 0 and judgement.runs else None
+            start = f"| {claim.number} | [{claim.title}](#{claim.name}) " if at == 0 and judgement.tried else None
             start = start or (f"| {claim.number} | {claim.title} " if at == 0 else "| | ")
             rows.append(f"{start}| {finding.what} | {amount(finding)} | {len(finding.values)} | {finding.verdict} |")
     return "\n".join(rows)
@@ -47,7 +47,7 @@ def _overview(judgements: list[Judgement]) -> str:
 def _effort(judgements: list[Judgement]) -> str:
     stages = {s["key"]: s for judgement in judgements for run in judgement.runs for s in run.stages}
     hours = sum(stage.get("seconds", 0.0) for stage in stages.values()) / 3600
-    left_out = [str(judgement.claim.number) for judgement in judgements if not judgement.runs]
+    left_out = [str(judgement.claim.number) for judgement in judgements if not judgement.tried]
     not_run = f" Not run: {', '.join(left_out)}." if left_out else ""
     return f"{len(stages)} trained stages, {hours:.1f} hours of one core in training steps.{not_run}"
 

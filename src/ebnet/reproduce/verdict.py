@@ -101,6 +101,11 @@ class Judgement:
                 return word
         return SHOWS
 
+    @property
+    def tried(self) -> bool:
+        """Whether all that the verdict rests on was run; a claim that only shares runs with others was not tried."""
+        return self.verdict != NOT_RUN
+
     def of(self, variant: str) -> list[Run]:
         return [run for run in self.runs if run.variant == variant]
 
