@@ -1,6 +1,7 @@
 """A finished run as a network of the zoo: the packed file beside its card."""
 
 from pathlib import Path
+from typing import Any
 
 from ebnet.cost import profile
 from ebnet.errors import CheckpointError
@@ -52,9 +53,17 @@ def publish(run: str | Path, name: str, title: str, directory: Path = HOME) -> C
 
 def _changes(recipe: Recipe) -> list[str]:
     """What the recipe has otherwise than the shipped one of its name, apart from where things lie."""
-    shipped, ours = (spread(r.model_dump(mode="json", exclude_none=True)) for r in (load_recipe(recipe.name), recipe))
-    return [
-        f"{key}={value}"
-        for key, value in ours.items()
-        if shipped.get(key) != value and key not in ("seed", "data.root") and not key.endswith(".checkpoint")
-    ]
+    shipped, ours = (_settings(r) for r in (load_recipe(recipe.name), recipe))
+    hidden = ("seed", "data.root", *(f"stage.{stage}.checkpoint" for stage in recipe.stages))
+    return [f"{key}={value}" for key, value in ours.items() if shipped.get(key) != value and key not in hidden]
+
+
+def _settings(recipe: Recipe) -> dict[str, Any]:
+    """All settings by dotted name; every stage with its whole schedule, wherever the recipe says it."""
+    values = recipe.model_dump(mode="json", exclude_none=True, exclude={"schedule"})
+    values["stage"] = {
+        name: recipe.table(name).model_dump(mode="json", exclude_none=True)
+        | recipe.settings(name).model_dump(mode="json")
+        for name in recipe.stages
+    }
+    return spread(values)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self
 
 from ebnet.errors import ConfigError
@@ -54,7 +55,7 @@ class Card:
     @property
     def command(self) -> str:
         """What trains it again."""
-        changes = "".join(f" --set {setting}" for setting in self.settings)
+        changes = "".join(f" --set {quote(setting)}" for setting in self.settings)
         return f"ebnet train {self.recipe} --set seed={self.seed}{changes}"
 
 
