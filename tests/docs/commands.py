@@ -97,7 +97,7 @@ def parse(command: Shown) -> bool:
     name, program, words = "ebnet", typer.main.get_command(app), command.words[1:]
     while isinstance(program, TyperGroup):
         if not words:
-            return False
+            return program.invoke_without_command
         if words[0] not in program.commands and isinstance(program, RunByDefault):
             words = ["run", *words]
         assert words[0] in program.commands, f"{command}: there is no command {words[0]!r}"

@@ -98,6 +98,7 @@ SHORTER = [
         f"{TRIED} {STRIPES_IN_MEMORY}",
         {" --data imagenette": ""},
     ),
+    Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
     Shorter(r"native/fuzz/run\.sh", "thousands of inputs, not a million", "", {"1000000": "5000"}),
     Shorter(r"python3 -m venv", "copying pip takes seconds and the next line is not run", "--without-pip"),
