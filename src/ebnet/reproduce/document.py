@@ -49,7 +49,7 @@ def _effort(judgements: list[Judgement]) -> str:
     hours = sum(stage.get("seconds", 0.0) for stage in stages.values()) / 3600
     left_out = [str(judgement.claim.number) for judgement in judgements if not judgement.tried]
     not_run = f" Not run: {', '.join(left_out)}." if left_out else ""
-    return f"{len(stages)} trained stages, {hours:.1f} hours of one core in training steps.{not_run}"
+    return f"{len(stages)} trained stages, {hours:.1f} hours of a shared core in training steps.{not_run}"
 
 
 def _claim(judgement: Judgement) -> Iterator[str]:
