@@ -3,8 +3,8 @@
     python benchmarks/expert_conv.py             the layers, then the whole 1262-2-4:8:8:16
     python benchmarks/expert_conv.py --layers    only the layers
 
-Memory comes from glibc as it comes: it maps and unmaps every large block, and page faults are then most of what a weight
-tensor per sample costs. `--keep-freed-memory` sets it as `ebnet train` does.
+Memory comes from glibc as it comes: it maps and unmaps every large block, and page faults are then most of what a
+weight tensor per sample costs. `--keep-freed-memory` sets it as `ebnet train` does.
 
 Forward and backward, float32, one thread. All variants of a row run interleaved in one process of their own (what a
 process freed before changes what glibc maps later); a time is given as a ratio to the plain one-expert convolution of
