@@ -3,6 +3,7 @@
 import ast
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,8 +14,10 @@ def run_script(script: Path, arguments: list[str], constants: dict[str, str]) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [str(script), *arguments])
         patch.syspath_prepend(str(script.resolve().parent))
-        names = {"__name__": "__main__", "__file__": str(script), "__doc__": ast.get_docstring(tree)}
-        exec(compile(tree, str(script), "exec"), names)
+        main = ModuleType("__main__", ast.get_docstring(tree))
+        main.__file__ = str(script.resolve())
+        patch.setitem(sys.modules, "__main__", main)  # where processes that the script starts look for its functions
+        exec(compile(tree, str(script), "exec"), vars(main))
 
 
 def with_constants(tree: ast.Module, constants: dict[str, str]) -> ast.Module:

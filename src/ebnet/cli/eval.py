@@ -27,7 +27,7 @@ def eval(
 
         ebnet eval runs/a --data imagenette --stage stage1-experts --json
 
-        ebnet eval zoo:fashion-mnist-e4
+        ebnet eval zoo:digits-e4
     """
     import json
 

@@ -22,7 +22,7 @@ def predict(
 ) -> None:
     """Classify images: the most probable classes of each, without torch.
 
-    Examples: `ebnet predict net.ebn cat.jpg dog.jpg`, `ebnet predict --model fashion-mnist-e4 shirt.png`
+    Examples: `ebnet predict net.ebn cat.jpg dog.jpg`, `ebnet predict --model digits-e4 digit.png`
     """
     from ebnet.runtime.engine import load
     from ebnet.zoo import PREFIX

@@ -21,11 +21,11 @@ def overview(
 
         ebnet zoo
 
-        ebnet zoo card fashion-mnist-e4
+        ebnet zoo card digits-e4
 
-        ebnet predict --model fashion-mnist-e4 shirt.png
+        ebnet predict --model digits-e4 digit.png
 
-        ebnet eval zoo:fashion-mnist-e4
+        ebnet eval zoo:digits-e4
     """
     from rich.console import Console
     from rich.table import Table
@@ -48,7 +48,7 @@ def overview(
 def show(name: Annotated[str, typer.Argument(help="A network of the zoo.")]) -> None:
     """Show what a network was trained on and how, what it reaches and what it costs.
 
-    Example: `ebnet zoo card fashion-mnist-e4`
+    Example: `ebnet zoo card digits-e4`
     """
     from ebnet.zoo import card
 
