@@ -92,7 +92,8 @@ def constants_of(line: str) -> dict[str, str]:
 
 def command_of_make(target: str) -> str:
     """The last command of a target, which comes after its set-up."""
-    done = subprocess.run(["make", "--no-print-directory", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    asked = ["make", "--no-print-directory", "-n", target]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
 
