@@ -27,6 +27,7 @@ def overview(
 
         ebnet eval zoo:digits-e4
     """
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
@@ -37,7 +38,9 @@ def overview(
     if as_json:
         typer.echo(json.dumps([asdict(card) for card in cards().values()]))
         return
-    table = Table("name", "what", "network", "experts", "top-1", "kB")
+    table = Table(box=SIMPLE, pad_edge=False)
+    for column in ("name", "what", "network", "N", "top-1", "kB"):
+        table.add_column(column, no_wrap=column != "what")
     for card in cards().values():
         size = f"{card.bytes / 1e3:.0f}"
         table.add_row(card.name, card.title, card.arch, str(card.experts), f"{card.top1:.2%}", size)
