@@ -1,8 +1,8 @@
 """Bi-Real Net 18 (Liu et al., 2018) in plain torch: the binary network that other binary engines can run.
 
-Every 3x3 convolution of ResNet-18 but the first is binary, with a skip around it; the first and last layer and the
-shortcuts are real. Binary inputs are padded with +1, and where the stride is 2 only at the right and the bottom (the
-maximum too): the padding that OpenVINO and Larq Compute Engine both have.
+Every 3x3 convolution of ResNet-18 is binary, with a skip around it; first and last layer and shortcuts are real.
+Binary inputs are padded with +1, and where the stride is 2 only at the right and the bottom (the maximum too): the
+padding that OpenVINO and Larq Compute Engine both have.
 """
 
 from typing import Any

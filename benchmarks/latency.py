@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cpu import cpu_name
+from cpu import cpu_name, undisturbed
 from peers import ENGINE, PEERS, SIDE, chosen
 from peers.turns import Outcome, take_turns
 
@@ -70,6 +70,12 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="SVG, PNG or PDF, by the name's end")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.real_time:
+        try:
+            with undisturbed([]):
+                pass
+        except PermissionError:
+            parser.error("--real-time needs the right to a real-time priority")
     entries = [(peer, 1) for peer in (ENGINE, *arguments.peers)]
     outcomes = take_turns(entries, 1, arguments.rounds, WARM_UP, arguments.threads, arguments.real_time)
     settings = {"threads": arguments.threads, "rounds": arguments.rounds}

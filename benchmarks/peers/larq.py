@@ -19,9 +19,10 @@ from peers.tflite import Graph, Value
 
 def binary(case: Case) -> Run:
     """With `use_indirect_bgemm`, the faster of its kernels, and XNNPACK."""
+    module = _module()
     graph = BinaryGraph(case.batch, case.calibration[:1])
     content = graph.file.content(graph.images.tensor, bireal18.write(case.model, graph, graph.images).tensor)
-    interpreter = _module().LiteInterpreter(content, case.threads, False, True, True)
+    interpreter = module.LiteInterpreter(content, case.threads, False, True, True)
 
     def call(images: np.ndarray) -> np.ndarray:
         return interpreter.predict([images])[0]

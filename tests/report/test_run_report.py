@@ -202,10 +202,12 @@ def test_command(tiny_run: TinyRun, bench_file: Path, tmp_path: Path) -> None:
 def test_latency_against_peers_alone(tmp_path: Path) -> None:
     """The JSON of benchmarks/latency.py."""
     path = tmp_path / "latency.json"
+    missing = [{"name": "Larq", "reason": "old"}]
     times = {"engine": (5.0, 4.0), "OpenVINO": (40.0, 30.0), "LiteRT": (20.0, 10.0)}
     peers = [{"name": name, "median": median, "minimum": least} for name, (median, least) in times.items()]
-    path.write_text(json.dumps({"threads": 1, "rounds": 9, "peers": peers, "missing": []}))
+    path.write_text(json.dumps({"threads": 1, "rounds": 9, "peers": peers, "missing": missing}))
     report = make_report(path)
+    assert "Not available: Larq (old)." in report.sections[0].text
     assert ("8.0x", "faster than OpenVINO") in report.facts
     assert [figure.name for figure in report.figures] == ["latency"]
 

@@ -35,7 +35,8 @@ def speed_sections(bench: dict[str, Any]) -> list[Section]:
     """Latency against peers where they were measured; all timings and where the time goes, where those were."""
     sections = []
     if "peers" in bench:
-        sections.append(Section("Latency against others", _CONDITIONS, [latency_bars(bench["peers"])]))
+        missing = "".join(f" Not available: {one['name']} ({one['reason']})." for one in bench.get("missing", []))
+        sections.append(Section("Latency against others", _CONDITIONS + missing, [latency_bars(bench["peers"])]))
     if "timings" in bench:
         text = f"{bench['size']} x {bench['size']} pictures, {bench['isa']} kernels."
         sections.append(Section("The engine", text, [_ops(bench["ops"])], _timings(bench["timings"])))
