@@ -14,11 +14,12 @@ import argparse
 import json
 import statistics
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from ebnet._native import kernels
 from rich.console import Console
 from rich.table import Table
+
+from cpu import cpu_name
 
 # in, out, groups, kernel, stride, input size; stage by stage.
 LAYERS = [
@@ -77,13 +78,6 @@ def numbers(layer: tuple[int, ...]) -> list[int]:
 def title(layer: tuple[int, ...]) -> str:
     inputs, outputs, groups, kernel, stride, size = layer
     return f"{kernel}x{kernel}/{stride} {inputs}->{outputs} g{groups} @{size}"
-
-
-def cpu_name() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
 
 
 def measure(names: list[str], rounds: int, repeats: int) -> tuple[list[Row], float]:

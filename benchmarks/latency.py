@@ -1,68 +1,92 @@
-"""How much faster than ResNet-18 is the paper's network in the engine? Batch 1, 224x224, interleaved in one process.
+"""The engine beside what you use today: one picture at 224x224, everybody in turn.
 
-    python benchmarks/latency.py                 a table
-    python benchmarks/latency.py --json          the numbers
+    python benchmarks/latency.py                                   a table
+    python benchmarks/latency.py --peers torch,openvino-int8       some of the peers
+    python benchmarks/latency.py --json --plot latency.svg         the numbers (`ebnet report` reads them), and a figure
 
-1262-2-4:8:8:16 with 4 experts runs in the engine, ResNet-18 in torch eager fp32, both with the same number of threads,
-one call of each in turn. Ratios are ResNet-18's time over the engine's: of medians, and of minima (which other work on
-the machine disturbs least). `chrt -f 10 taskset -c 0` before the command keeps other work off the core.
+1262-2-4:8:8:16 with 4 experts runs in the engine, ResNet-18 (or a binary network of its size, Bi-Real-18) in the peers.
+Each has a process of its own, all on the same cores, and is called once in each round, so that other work hits all
+alike. Median and minimum (which other work disturbs least), and how many times the engine's they are. A peer's logits
+are compared with torch's before anything is timed; one that cannot be had is shown with the reason. `--real-time` keeps
+other work off the cores during the rounds, where the system allows it.
 """
 
 import argparse
 import json
-import statistics
-import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
-import ebnet
-from resnet18 import resnet18
+from cpu import cpu_name, undisturbed
+from peers import ENGINE, PEERS, SIDE, chosen
+from peers.turns import Outcome, take_turns
 
-NETWORK, EXPERTS, SIDE = "1262-2-4:8:8:16", 4, 224
+WARM_UP = 8
+"""As many as there are pictures: an expert is laid out when a picture first chooses it."""
 
 
-def measure(rounds: int, threads: int) -> dict[str, list[float]]:
-    torch.manual_seed(0)
-    torch.set_num_threads(threads)
-    model = ebnet.create_model(NETWORK, experts=EXPERTS, precision="binary")
-    with tempfile.TemporaryDirectory() as folder:
-        engine = ebnet.load(ebnet.pack(model, Path(folder) / "net.ebn", reals="fp16"), threads=threads)
-    peer = resnet18()
-    images = torch.randn(1, 3, SIDE, SIDE)
-    array = images.numpy()
-    times: dict[str, list[float]] = {"engine": [], "torch": []}
-    with torch.inference_mode():
-        for round_number in range(rounds + 3):
-            for name, run in (("engine", lambda: engine(array)), ("torch", lambda: peer(images))):
-                start = time.perf_counter()
-                run()
-                if round_number >= 3:
-                    times[name].append(time.perf_counter() - start)
-    return times
+def numbers(outcomes: list[Outcome]) -> dict[str, Any]:
+    """Seconds of those that ran, reasons of those that did not."""
+    ran = [
+        {"name": one.peer.label, "version": one.version, "median": one.median, "minimum": one.minimum}
+        for one in outcomes
+        if one.reason is None
+    ]
+    missing = [{"name": one.peer.label, "reason": one.reason} for one in outcomes if one.reason is not None]
+    return {"cpu": cpu_name(), "peers": ran, "missing": missing}
+
+
+def table(found: dict[str, Any], title: str) -> Table:
+    shown = Table(title=title)
+    for column in ("", "median ms", "min ms", "x engine", "x, min"):
+        shown.add_column(column, justify="right" if column else "left", no_wrap=True)
+    shown.add_column("version")
+    engine = found["peers"][0]
+    for one in found["peers"]:
+        times = [f"{1e3 * one[key]:.2f}" for key in ("median", "minimum")]
+        ratios = [f"{one[key] / engine[key]:.2f}" for key in ("median", "minimum")]
+        shown.add_row(one["name"], *times, *ratios, one["version"])
+    for one in found["missing"]:
+        shown.add_row(one["name"], "", "", "", "", f"not available: {one['reason']}")
+    return shown
+
+
+def plot(found: dict[str, Any], path: Path) -> None:
+    from ebnet.report.plots import save_figure
+    from ebnet.report.speed import latency_bars
+
+    save_figure(latency_bars(found["peers"]), path)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = ", ".join(peer.name for peer in PEERS)
+    parser.add_argument("--peers", type=chosen, default=PEERS, help=f"with commas between, or `none`: {names}")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--real-time", action="store_true", help="keep other work off the cores during the rounds")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="SVG, PNG or PDF, by the name's end")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    times = measure(arguments.rounds, arguments.threads)
-    numbers = {name: {"median_ms": statistics.median(t) * 1e3, "min_ms": min(t) * 1e3} for name, t in times.items()}
-    ratios = {key: numbers["torch"][key] / numbers["engine"][key] for key in ("median_ms", "min_ms")}
+    if arguments.real_time:
+        try:
+            with undisturbed([]):
+                pass
+        except PermissionError:
+            parser.error("--real-time needs the right to a real-time priority")
+    entries = [(peer, 1) for peer in (ENGINE, *arguments.peers)]
+    outcomes = take_turns(entries, 1, arguments.rounds, WARM_UP, arguments.threads, arguments.real_time)
+    settings = {"threads": arguments.threads, "rounds": arguments.rounds}
+    found = settings | numbers(outcomes)
+    if arguments.plot:
+        plot(found, arguments.plot)
     if arguments.json:
-        print(json.dumps({"threads": arguments.threads, "rounds": arguments.rounds, **numbers, "ratio": ratios}))
+        print(json.dumps(found))
         return
-    table = Table("", "median ms", "min ms", title=f"batch 1, {SIDE}x{SIDE}, {arguments.threads} thread(s)")
-    labels = {"engine": f"{NETWORK}, {EXPERTS} experts, engine", "torch": "ResNet-18, torch eager fp32"}
-    for name, label in labels.items():
-        table.add_row(label, f"{numbers[name]['median_ms']:.2f}", f"{numbers[name]['min_ms']:.2f}")
-    table.add_row("ratio", f"{ratios['median_ms']:.1f}x", f"{ratios['min_ms']:.1f}x")
-    Console().print(table)
+    title = f"batch 1, {SIDE}x{SIDE}, {arguments.threads} thread(s), {found['cpu']}"
+    Console(width=120).print(table(found, title))
 
 
 if __name__ == "__main__":

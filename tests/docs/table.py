@@ -82,7 +82,15 @@ SHORTER = [
     Shorter(r"ebnet data bench", "a fiftieth of the time", "--seconds 0.1"),
     Shorter(r"ebnet serve", "any free port: 8000 may be taken", "--port 0"),
     Shorter(r"python examples/(swap|unet|fine)", "three steps; test_examples.py runs all", constants={"STEPS": "3"}),
-    Shorter(r"python benchmarks/(latency|startup)\.py", "one round instead of many", "--rounds 1"),
+    Shorter(r"python benchmarks/(latency|startup|throughput)\.py", "one round instead of many", "--rounds 1"),
+    Shorter(r"python benchmarks/latency\.py", "one peer; tests/benchmarks has them all", "--peers torch"),
+    Shorter(
+        r"python benchmarks/latency\.py --real-time --plot",
+        "a right that not everybody has, and a file in the checkout",
+        "",
+        {" --real-time --plot latency.svg": ""},
+    ),
+    Shorter(r"python benchmarks/throughput\.py", "one thread", "--threads 1"),
     Shorter(r"python benchmarks/training\.py", "one round of small pictures", "--rounds 1 --size 16 --batch 8"),
     Shorter(
         r"python benchmarks/expert_conv\.py",
@@ -114,6 +122,7 @@ itself would set up an environment, and write into the checkout."""
 
 NOT_RUN = {
     r"make test$": "would run itself; `make -n` is asked that it runs pytest",
+    r"pip install -c constraints\.txt -e .*(bench|larq)": "hundreds of megabytes; tests of peers skip without",
     r"pip install -c constraints\.txt": "minutes and a network; `make setup`, without which no test runs, is this line "
     "with the extras `dev`, which include `all` (checked)",
 }

@@ -48,7 +48,7 @@ def test_makes_everything_and_says_so(first: str, out: Path) -> None:
     peers = json.loads((out / "bench.json").read_text())["peers"]
     assert peers[0]["name"] == "engine"
     assert len({peer["runs"] for peer in peers}) == 1
-    assert "Latency against torch" in (out / "report.html").read_text()
+    assert "Latency against others" in (out / "report.html").read_text()
 
 
 def test_again_does_nothing_twice(first: str, out: Path) -> None:

@@ -190,7 +190,7 @@ def test_command(tiny_run: TinyRun, bench_file: Path, tmp_path: Path) -> None:
         app, ["report", str(bench_file), "-o", str(tmp_path / "b.html"), "--figures", str(tmp_path / "figures")]
     )
     assert done.exit_code == 0, done.output
-    assert "Latency against torch" in (tmp_path / "b.html").read_text()
+    assert "Latency against others" in (tmp_path / "b.html").read_text()
     assert {p.name for p in (tmp_path / "figures").iterdir()} == {
         "latency.png",
         "latency.svg",
@@ -202,10 +202,13 @@ def test_command(tiny_run: TinyRun, bench_file: Path, tmp_path: Path) -> None:
 def test_latency_against_peers_alone(tmp_path: Path) -> None:
     """The JSON of benchmarks/latency.py."""
     path = tmp_path / "latency.json"
-    times = {"engine": {"median_ms": 5.0, "min_ms": 4.0}, "torch": {"median_ms": 40.0, "min_ms": 30.0}}
-    path.write_text(json.dumps({"threads": 1, "rounds": 9, **times, "ratio": {"median_ms": 8.0}}))
+    missing = [{"name": "Larq", "reason": "old"}]
+    times = {"engine": (5.0, 4.0), "OpenVINO": (40.0, 30.0), "LiteRT": (20.0, 10.0)}
+    peers = [{"name": name, "median": median, "minimum": least} for name, (median, least) in times.items()]
+    path.write_text(json.dumps({"threads": 1, "rounds": 9, "peers": peers, "missing": missing}))
     report = make_report(path)
-    assert ("8.0x", "faster than torch") in report.facts
+    assert "Not available: Larq (old)." in report.sections[0].text
+    assert ("8.0x", "faster than OpenVINO") in report.facts
     assert [figure.name for figure in report.figures] == ["latency"]
 
 

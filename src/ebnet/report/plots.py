@@ -23,19 +23,23 @@ STYLE: Any = {
 def save_figures(figures: list[Figure], directory: Path) -> list[Path]:
     """Write every figure as NAME.png and NAME.svg; each option of a choice is a figure of its own."""
     directory.mkdir(parents=True, exist_ok=True)
-    written = []
+    paths = []
+    for figure in _single(figures):
+        for kind in ("png", "svg"):
+            paths.append(directory / f"{figure.name}.{kind}")
+            save_figure(figure, paths[-1])
+    return paths
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write one figure; the end of the name says in which format."""
     with matplotlib.rc_context(STYLE):
-        for figure in _single(figures):
-            canvas = Canvas(figsize=(7, _height(figure)), layout="constrained")
-            FigureCanvasAgg(canvas)
-            axes = canvas.add_subplot()
-            axes.set_title(figure.title, loc="left", fontweight="bold")
-            plot(figure, axes)
-            for kind in ("png", "svg"):
-                path = directory / f"{figure.name}.{kind}"
-                canvas.savefig(path, dpi=160, metadata={"Date": None} if kind == "svg" else None)
-                written.append(path)
-    return written
+        canvas = Canvas(figsize=(7, _height(figure)), layout="constrained")
+        FigureCanvasAgg(canvas)
+        axes = canvas.add_subplot()
+        axes.set_title(figure.title, loc="left", fontweight="bold")
+        plot(figure, axes)
+        canvas.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def _single(figures: list[Figure]) -> Iterator[Figure]:

@@ -1,7 +1,6 @@
 """How fast a packed file runs, next to what else could run the network: from a bench file."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +26,17 @@ def read_bench(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not a bench file: {error}") from error
     if isinstance(bench, dict) and {"timings", "ops"} <= bench.keys():
         return bench
-    if isinstance(bench, dict) and {"engine", "torch"} <= bench.keys():
-        return {"path": str(path), "threads": bench["threads"], "peers": list(_contestants(bench))}
+    if isinstance(bench, dict) and bench.get("peers"):
+        return bench | {"path": str(path)}
     raise ConfigError(f"{path} is not a bench file: it lacks timings and ops; `ebnet bench FILE --json` makes one")
-
-
-def _contestants(latency: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for name in ("engine", "torch"):
-        times = {"median": latency[name]["median_ms"] / 1e3, "minimum": latency[name]["min_ms"] / 1e3}
-        yield {"name": name} | times
 
 
 def speed_sections(bench: dict[str, Any]) -> list[Section]:
     """Latency against peers where they were measured; all timings and where the time goes, where those were."""
-    sections = [Section("Latency against torch", _CONDITIONS, [_peers(bench["peers"])])] if "peers" in bench else []
+    sections = []
+    if "peers" in bench:
+        missing = "".join(f" Not available: {one['name']} ({one['reason']})." for one in bench.get("missing", []))
+        sections.append(Section("Latency against others", _CONDITIONS + missing, [latency_bars(bench["peers"])]))
     if "timings" in bench:
         text = f"{bench['size']} x {bench['size']} pictures, {bench['isa']} kernels."
         sections.append(Section("The engine", text, [_ops(bench["ops"])], _timings(bench["timings"])))
@@ -86,7 +82,8 @@ def speed_facts(bench: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _peers(peers: list[dict[str, Any]]) -> Bars:
+def latency_bars(peers: list[dict[str, Any]]) -> Bars:
+    """The engine is the first of the peers."""
     ours = peers[0]
     return Bars(
         "latency",
