@@ -109,7 +109,8 @@ SHORTER = [
     Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
     Shorter(r"native/fuzz/run\.sh", "thousands of inputs, not a million", "", {"1000000": "5000"}),
-    Shorter(r"python3 -m venv", "copying pip takes seconds and the next line is not run", "--without-pip"),
+    Shorter(r"pip install -c", "everything is found and chosen, nothing installed", "--dry-run -q"),
+    Shorter(r"python3 -m venv", "copying pip takes seconds; the next line uses the one here", "--without-pip"),
 ]
 
 MADE_BY = {
@@ -122,8 +123,5 @@ itself would set up an environment, and write into the checkout."""
 
 NOT_RUN = {
     r"make test$": "would run itself; `make -n` is asked that it runs pytest",
-    r"pip install -c constraints\.txt -e .*(bench|larq)": "hundreds of megabytes; tests of peers skip without",
-    r"pip install -c constraints\.txt": "minutes and a network; `make setup`, without which no test runs, is this line "
-    "with the extras `dev`, which include `all` (checked)",
 }
-"""The exceptions."""
+"""The exception."""
