@@ -14,14 +14,17 @@
 // Sums. Three lookups fit a byte without a carry between its fields (3 * 4 = 12 < 16): s = t1 + t2 + t3. Then
 //   total += s               (mod 256)
 //   high  += s >> 4          (the second pixel; at most 63 nibbles, 252)
-// and at the end low = total - 16 * high (mod 256) is the first pixel exactly, since it too is at most 252. The shift is
-// shared by two s: both are masked to multiples of 16, and VPAVGB, (x + y + 1) >> 1, gives 8 * (high + high') with
-// nothing lost and no carry out of the byte; one 16-bit shift by 3 moves only zeros across bytes.
+// and at the end low = total - 16 * high (mod 256) is the first pixel exactly, since it too is at most 252.
 //
-// Cost of 6 nibbles of a pair and 32 channels (1536 products): 6 VPSHUFB, 6 VPADDB, 2 VPAND, 1 VPAVGB, 1 shift, 1 VPADDB
-// = 17 vector operations, 4.25 cycles on four vector pipes: a ceiling of 361 products a cycle, against 256 for one pixel
-// a lookup (2 VPSHUFB a cycle) and about 85 for scalar POPCNT. Rows and codes cost 6 + 2 loads more, which two blocks of
-// output channels share.
+// Cost of three lookups of a pair and 32 channels (768 products): 3 VPSHUFB, 2 VPADDB for s, 1 for the total, and a
+// shift, VPAND and VPADDB for the high field = 9 vector operations, 2.25 cycles on four vector pipes: a ceiling of 341
+// products a cycle, against 256 for one pixel a lookup (2 VPSHUFB a cycle) and about 85 for scalar POPCNT. (Two s can
+// share a shift through VPAVGB, 17 operations instead of 18, but there are no registers for it.) Loads are as scarce:
+// two vectors a cycle, and hardly more with the codes. Sums of four pairs and blocks take 8 registers, as
+//   4 pairs x 1 block:  9 rows, 9 codes and 3 weights for 12 lookups of three neighbouring columns,
+//   2 pairs x 2 blocks: 5 rows, 5 codes and 12 weights,
+//   1 pair x 4 blocks:  3 rows, 3 codes and 12 weights for 12 lookups of a 1x1 kernel;
+// weights of several blocks are operands of VPSHUFB in memory, which saves registers and instructions.
 //
 // Channels that are not a multiple of 4: bits past the last are 0 on both sides and count as agreeing, so each tap
 // inside the image adds `extra` = 4 * nibbles - channels too much, which the pixel's starting value takes off.
@@ -43,9 +46,9 @@ struct Line {
   const std::uint8_t* weights;   // [triple][block][3][32 lanes]
 };
 
-// The sums of `pairs` pairs from `pair` of the line on, of a 3x3 kernel, for the tile's pixels from `pixel` on: kPairs at
-// a time, the rest by fewer. Three lookups are the three columns of a kernel row: with stride 1 the last column's row of
-// the table is the first column's of the next pair, and is loaded once. kNibbles is that of the layout. Not inlined,
+// The sums of `pairs` pairs from `pair` of the line on, of a 3x3 kernel, for the tile's pixels from `pixel` on: kPairs
+// at a time, the rest by fewer. Three lookups are the three columns of a kernel row: with stride 1 the last column's row
+// of the table is the first column's of the next pair, and is loaded once. kNibbles is that of the layout. Not inlined,
 // here and below, since the sums leave no registers for anything else.
 template <int kPairs, int kBlocks, int kStride, int kNibbles>
 __attribute__((noinline)) void lookup_columns(const Line& line, int pair, int pairs, int pixel, Counts& counts) {
@@ -172,8 +175,8 @@ void expand_codes(const ConvTask& task, const Layout& layout, const Strip& strip
   }
 }
 
-// What the dot products of `pixels` pixels from (y, x) on would be if no bit differed: 4 for each nibble, less what bits
-// past the last channel wrongly add; and 2^23, as the epilogue wants them.
+// What the dot products of `pixels` pixels from (y, x) on would be if no bit differed: 4 for each nibble, less what
+// bits past the last channel wrongly add; and 2^23, as the epilogue wants them.
 void set_starts(const ConvShape& s, const Layout& layout, int y, int x, int pixels, float* starts) {
   const int all = 4 * layout.total_nibbles;
   for (int i = 0; i < kTilePixels; ++i) starts[i] = kTwoTo23 + static_cast<float>(all);

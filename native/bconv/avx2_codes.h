@@ -118,25 +118,28 @@ inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int
       }
       continue;
     }
-    // The nibble at hand in all bytes; taps of an odd number of nibbles share a byte.
-    int left = 0;
-    __m256i bytes = _mm256_setzero_si256();
-    for (int taps = layout.total_nibbles / layout.nibbles; taps > 0; --taps) {
-      for (int n = 0; n < layout.pitch; n += 3, out += step) {
-        for (int i = 0; i < 3; ++i) {
-          if (n + i >= layout.nibbles) {
-            store_nibble(out + i * kLanes, _mm256_setzero_si256());
-            continue;
-          }
-          if (left == 0) {
-            bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
-            in += kLanes;
-          } else {
-            bytes = _mm256_srli_epi16(bytes, 4);
-          }
-          left = 1 - left;
-          store_nibble(out + i * kLanes, bytes);
+    if (layout.nibbles % 2 == 0) {  // three bytes are the six nibbles of two triples
+      for (int taps = layout.total_nibbles / layout.nibbles; taps > 0; --taps, out += layout.pitch / 3 * step) {
+        std::uint8_t* to = out;
+        for (int n = 0; n < layout.nibbles; n += 2, in += kLanes) {
+          const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
+          const int place = n % 6;  // 0, 2 or 4 of two triples
+          store_nibble(to + (place == 4 ? step + kLanes : place * kLanes), bytes);
+          store_nibble(to + (place == 0 ? kLanes : place == 2 ? step : step + 2 * kLanes), _mm256_srli_epi16(bytes, 4));
+          if (place == 4) to += 2 * step;
         }
+        for (int n = layout.nibbles; n < layout.pitch; ++n) {
+          store_nibble(out + n / 3 * step + n % 3 * kLanes, _mm256_setzero_si256());
+        }
+      }
+      continue;
+    }
+    for (int tap = 0; tap < layout.total_nibbles / layout.nibbles; ++tap, out += layout.pitch / 3 * step) {
+      for (int n = 0; n < layout.pitch; ++n) {
+        const int nibble = tap * layout.nibbles + n;
+        __m256i bytes = _mm256_setzero_si256();
+        if (n < layout.nibbles) bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in + nibble / 2 * kLanes));
+        store_nibble(out + n / 3 * step + n % 3 * kLanes, nibble % 2 == 0 ? bytes : _mm256_srli_epi16(bytes, 4));
       }
     }
   }

@@ -65,7 +65,8 @@ bool supports(const ConvShape& shape) {
 }
 
 // [group][block of 32 output channels][nibble pair][32 lanes]: byte = nibble 2i | nibble 2i + 1 << 4, nibbles counted
-// over [ky][kx][in / 4]. Lanes are in the order of lane_of; those past the group's last channel and bits past the last input channel are 0.
+// over [ky][kx][in / 4]. Lanes are in the order of lane_of; those past the group's last channel and bits past the last
+// input channel are 0.
 PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
   const Layout layout(shape);
   PackedWeights packed;

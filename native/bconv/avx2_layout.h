@@ -8,7 +8,7 @@
 namespace ebnet::avx2 {
 
 inline constexpr int kLanes = 32;         // output channels in one vector of bytes
-inline constexpr int kTilePixels = 16;    // pixels whose dot products wait in L1 for the epilogue
+inline constexpr int kTilePixels = 28;    // pixels whose dot products wait in L1 for the epilogue: whole rows of 7 and 14
 inline constexpr int kMaxBlocks = 4;      // blocks of kLanes output channels computed together
 inline constexpr int kMaxTriplesOfFour = 43;  // of lookups with four blocks: 16 KiB of weights, half of a 32 KiB L1
 inline constexpr int kCodeSlack = 32;     // codes past the end that whole-vector stores may touch
@@ -38,8 +38,8 @@ struct Layout {
   std::size_t weights_bytes;  // tile_blocks blocks with one nibble a byte
 };
 
-// The lane of an output channel within its block. Widening from bytes to 32 bits by interleaving takes four lanes of either
-// half of a vector at a time, and makes eight neighbours of them.
+// The lane of an output channel within its block. Widening from bytes to 32 bits by interleaving takes four lanes of
+// either half of a vector at a time, and makes eight neighbours of them.
 constexpr int lane_of(int channel) { return channel % 8 / 4 * 16 + channel / 8 * 4 + channel % 4; }
 
 // The same where lanes were widened to 16 bits: [16 channels][half][8 channels][4].

@@ -40,8 +40,8 @@ EBNET_INLINE __m256i table_row(std::uint16_t code) {
 EBNET_INLINE __m256i load(const void* bytes) { return _mm256_load_si256(static_cast<const __m256i*>(bytes)); }
 EBNET_INLINE void store(void* bytes, __m256i value) { _mm256_store_si256(static_cast<__m256i*>(bytes), value); }
 
-// 32 lookups with weights from memory. VPSHUFB takes them from there at no cost but the load's, and registers are scarce:
-// a compiler that knew what this does would keep weights in them and spill sums.
+// 32 lookups with weights from memory. VPSHUFB takes them from there at no cost but the load's, and registers are
+// scarce: a compiler that knew what this does would keep weights in them and spill sums.
 EBNET_INLINE __m256i look_up(__m256i row, const std::uint8_t* weights) {
   __m256i found;
   asm("vpshufb %2, %1, %0" : "=x"(found) : "x"(row), "m"(*reinterpret_cast<const __m256i*>(weights)));
@@ -72,8 +72,8 @@ struct Weights<1> {
   EBNET_INLINE __m256i look_up(__m256i row, int, int lookup) const { return _mm256_shuffle_epi8(row, at[lookup]); }
 };
 
-// What becomes of a tile's byte sums: twice the differing bits of each pixel and output channel, in 16 bits. Channels lie
-// in the order of `count_of`. Byte sums that wait for the next ones, to be widened together, are held as they are.
+// What becomes of a tile's byte sums: twice the differing bits of each pixel and output channel, in 16 bits. Channels
+// lie in the order of `count_of`. Byte sums that wait for the next ones, to be widened together, are held as they are.
 struct Counts {
   alignas(64) std::uint16_t twice[kMaxBlocks][kTilePixels][kLanes];
   alignas(64) std::uint8_t held[kMaxBlocks][kTilePixels][kLanes];
@@ -106,8 +106,8 @@ struct Sums {
     }
   }
 
-  // s >> 4 in each byte. Lookups and shifts share two of four vector pipes: a multiplication takes another, where there is
-  // a register for its constant.
+  // s >> 4 in each byte. Lookups and shifts share two of four vector pipes: a multiplication takes another, where there
+  // is a register for its constant.
   static EBNET_INLINE __m256i high_fields(__m256i s) {
     const __m256i shifted =
         kBlocks == 1 ? _mm256_srli_epi16(s, 4) : _mm256_mulhi_epu16(s, _mm256_set1_epi16(1 << 12));

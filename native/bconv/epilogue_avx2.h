@@ -1,13 +1,13 @@
-// The fused epilogue on eight channels a vector; the arithmetic is that of epilogue_scalar.h, operation by
-// operation, but for two things that change no bit of a result:
+// The fused epilogue on eight channels a vector; the arithmetic is that of epilogue_scalar.h, operation by operation,
+// but for two things that change no bit of a result:
 //
-// From counts to floats. A tile holds c, twice the differing bits, in 16 bits, and dot = start - c. A float with the bits
-// 0x4B00cccc is 2^23 + c, so interleaving c with 0x4B00 converts it, and (2^23 + start) - (2^23 + c) is the dot product:
-// one subtraction, exact, for both steps.
+// From counts to floats. A tile holds c, twice the differing bits, in 16 bits, and dot = start - c. A float with the
+// bits 0x4B00cccc is 2^23 + c, so interleaving c with 0x4B00 converts it, and (2^23 + start) - (2^23 + c) is the dot
+// product: one subtraction, exact, for both steps.
 //
 // From floats to bits. x >= 0 is the inverse of x's sign bit unless x is -0.0. x = bn_scale * r + bn_shift is -0.0 only
-// where bn_shift is, so a bn_shift to which +0.0 was added makes the comparison a matter of collecting signs. (The NaNs that x86 makes of
-// numbers are negative: their bit is 0.)
+// where bn_shift is, so a bn_shift to which +0.0 was added makes the comparison a matter of collecting signs. (The NaNs
+// that x86 makes of numbers are negative: their bit is 0.)
 #pragma once
 #include <immintrin.h>
 
@@ -79,9 +79,9 @@ inline std::uint32_t sign_bits(const __m256* values) {
   return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
 }
 
-// A whole block with every step of the epilogue, the body of a network: pixel by pixel, parameters from L1. From a count
-// to a bit it is a chain of some forty cycles, of which the CPU overlaps too few by itself: the bits are made of the pixel
-// before, whose values are there already.
+// A whole block with every step of the epilogue, the body of a network: pixel by pixel, parameters from L1. From a
+// count to a bit it is a chain of some forty cycles, of which the CPU overlaps too few by itself: the bits are made of
+// the pixel before, whose values are there already.
 inline void finish_block(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
   const std::size_t c = static_cast<std::size_t>(block.channel);
   const float* const scale = e.scale + c;
@@ -124,7 +124,8 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
     __m256 normal[4];
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
-      normal[v] = _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(bn_scale + 8 * v), values[v]), _mm256_load_ps(bn_shift + 8 * v));
+      const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(bn_scale + 8 * v), values[v]);
+      normal[v] = _mm256_add_ps(product, _mm256_load_ps(bn_shift + 8 * v));
     }
     const std::uint32_t signs = sign_bits(normal);
     const std::uint16_t halves[] = {static_cast<std::uint16_t>(signs), static_cast<std::uint16_t>(signs >> 16)};
@@ -161,7 +162,8 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
     const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
     const __m256i counts =
         _mm256_load_si256(reinterpret_cast<const __m256i*>(tile.twice + i * kLanes + offset / 16 * 16));
-    const __m256i raised = offset % 16 == 0 ? _mm256_unpacklo_epi16(counts, two_to_23) : _mm256_unpackhi_epi16(counts, two_to_23);
+    const __m256i raised =
+        offset % 16 == 0 ? _mm256_unpacklo_epi16(counts, two_to_23) : _mm256_unpackhi_epi16(counts, two_to_23);
     const __m256 dot = dot_of(_mm256_set1_ps(tile.starts[i]), raised);
     if (e.dots != nullptr) {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(e.dots + pixel * channels + c), _mm256_cvtps_epi32(dot));
