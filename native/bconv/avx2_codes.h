@@ -62,13 +62,13 @@ inline void expand_word(const InputLine& line, int word, int positions, int pad,
   for (; x < last; ++x) step(padding);
 }
 
-// Codes of one line: [positions][nibbles]. Position q pairs the input pixels x = q * position_step - pad and x + stride.
+// Codes of one line: [positions][pitch]. Position q pairs the input pixels x = q * position_step - pad and x + stride.
 // Stores are 16 codes wide and run into the next position, which is written later; the last one into kCodeSlack.
-inline void expand_line(const InputLine& line, const Layout& layout, int positions, int pad, int stride,
-                        std::uint16_t* codes) {
+inline void expand_pixels(const InputLine& line, const Layout& layout, int positions, int pad, int stride,
+                          std::uint16_t* codes) {
   const int words = (layout.nibbles + 15) / 16;
-  const std::size_t pitch = static_cast<std::size_t>(layout.nibbles);
-  if (layout.position_step == 1 && stride <= 2 && (words == 1 || layout.nibbles % 16 == 0)) {
+  const std::size_t pitch = static_cast<std::size_t>(layout.pitch);
+  if (layout.position_step == 1 && stride <= 2 && (words == 1 || layout.pitch % 16 == 0)) {
     for (int word = 0; word < words; ++word) {
       if (stride == 1) {
         expand_word<1>(line, word, positions, pad, pitch, codes + word * 16);
@@ -86,17 +86,61 @@ inline void expand_line(const InputLine& line, const Layout& layout, int positio
   }
 }
 
-// Weights of `blocks` blocks as [nibble][block][32 lanes].
+// As expand_pixels; codes past the last nibble become 0, whose row finds nothing that differs from weights that are 0.
+inline void expand_line(const InputLine& line, const Layout& layout, int positions, int pad, int stride,
+                        std::uint16_t* codes) {
+  expand_pixels(line, layout, positions, pad, stride, codes);
+  for (int n = layout.nibbles; n < layout.pitch; ++n) {
+    for (int q = 0; q < positions; ++q) codes[q * layout.pitch + n] = 0;
+  }
+}
+
+// Weights of `blocks` blocks as [triple][block][3][32 lanes].
 inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int blocks, std::uint8_t* weights) {
+  const int step = 3 * blocks * kLanes;  // from triple to triple
   const __m256i mask = _mm256_set1_epi8(0x0f);
-  for (int b = 0; b < blocks; ++b) {
-    const std::uint8_t* in = packed + static_cast<std::size_t>(b) * layout.packed_block_bytes;
-    std::uint8_t* out = weights + b * kLanes;
-    for (int n = 0; n < layout.total_nibbles; n += 2, in += kLanes, out += 2 * blocks * kLanes) {
-      const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
-      _mm256_store_si256(reinterpret_cast<__m256i*>(out), _mm256_and_si256(bytes, mask));
-      _mm256_store_si256(reinterpret_cast<__m256i*>(out + blocks * kLanes),
-                         _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
+  const auto store_nibble = [mask](std::uint8_t* to, __m256i bytes) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm256_and_si256(bytes, mask));
+  };
+  for (int b = 0; b < blocks; ++b, packed += layout.packed_block_bytes) {
+    const std::uint8_t* in = packed;
+    std::uint8_t* out = weights + 3 * b * kLanes;
+    if (layout.columns) {
+      for (int ky = 0; ky < 3; ++ky, out += layout.nibbles * step) {
+        for (int kx = 0; kx < 3; ++kx) {
+          std::uint8_t* to = out + kx * kLanes;
+          for (int n = 0; n < layout.nibbles; n += 2, in += kLanes, to += 2 * step) {
+            const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
+            store_nibble(to, bytes);
+            store_nibble(to + step, _mm256_srli_epi16(bytes, 4));
+          }
+        }
+      }
+      continue;
+    }
+    if (layout.nibbles % 2 == 0) {  // three bytes are the six nibbles of two triples
+      for (int taps = layout.total_nibbles / layout.nibbles; taps > 0; --taps, out += layout.pitch / 3 * step) {
+        std::uint8_t* to = out;
+        for (int n = 0; n < layout.nibbles; n += 2, in += kLanes) {
+          const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
+          const int place = n % 6;  // 0, 2 or 4 of two triples
+          store_nibble(to + (place == 4 ? step + kLanes : place * kLanes), bytes);
+          store_nibble(to + (place == 0 ? kLanes : place == 2 ? step : step + 2 * kLanes), _mm256_srli_epi16(bytes, 4));
+          if (place == 4) to += 2 * step;
+        }
+        for (int n = layout.nibbles; n < layout.pitch; ++n) {
+          store_nibble(out + n / 3 * step + n % 3 * kLanes, _mm256_setzero_si256());
+        }
+      }
+      continue;
+    }
+    for (int tap = 0; tap < layout.total_nibbles / layout.nibbles; ++tap, out += layout.pitch / 3 * step) {
+      for (int n = 0; n < layout.pitch; ++n) {
+        const int nibble = tap * layout.nibbles + n;
+        __m256i bytes = _mm256_setzero_si256();
+        if (n < layout.nibbles) bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in + nibble / 2 * kLanes));
+        store_nibble(out + n / 3 * step + n % 3 * kLanes, nibble % 2 == 0 ? bytes : _mm256_srli_epi16(bytes, 4));
+      }
     }
   }
 }

@@ -18,12 +18,14 @@ Layout::Layout(const ConvShape& s) {
   flat = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   nibbles = (s.in_per_group() + 3) / 4;
   total_nibbles = s.taps() * nibbles;
-  row_runs = s.dilation_w == 1 ? 1 : s.kernel_w;
-  run_nibbles = s.kernel_w / row_runs * nibbles;
-  const int segments = (run_nibbles + kSegment - 1) / kSegment;
-  segment_nibbles = (run_nibbles + 6 * segments - 1) / (6 * segments) * 6;
+  columns = s.kernel_h == 3 && s.kernel_w == 3 && s.dilation_w == 1 && s.stride_w <= 2 &&
+            (nibbles == 4 || nibbles == 8 || nibbles == 16);
+  pitch = columns ? nibbles : (nibbles + 2) / 3 * 3;
+  triples = s.taps() * pitch / 3;
   blocks = (s.out_per_group() + kLanes - 1) / kLanes;
-  const std::size_t position_bytes = static_cast<std::size_t>(nibbles) * sizeof(std::uint16_t);
+  // Four blocks share the rows of one pair, two those of two pairs; weights should fill no more than half of L1.
+  tile_blocks = blocks == 1 ? 1 : columns || blocks < 4 || triples > kMaxTriplesOfFour ? 2 : 4;
+  const std::size_t position_bytes = static_cast<std::size_t>(pitch) * sizeof(std::uint16_t);
   if (flat) {
     const int budget = static_cast<int>(kCodeBudget / position_bytes) * 2;  // a position codes two pixels
     line_pixels = std::min(s.out_h() * s.out_w(), std::max(budget / kTilePixels, 1) * kTilePixels);
@@ -50,11 +52,11 @@ Layout::Layout(const ConvShape& s) {
   }
   packed_block_bytes = static_cast<std::size_t>((total_nibbles + 1) / 2) * kLanes;
   codes_bytes = round_up((static_cast<std::size_t>(code_rows) * static_cast<std::size_t>(positions) *
-                              static_cast<std::size_t>(nibbles) +
+                              static_cast<std::size_t>(pitch) +
                           kCodeSlack) *
                              sizeof(std::uint16_t),
                          kAlignment);
-  weights_bytes = static_cast<std::size_t>(total_nibbles + 1) * kLanes * kMaxBlocks;
+  weights_bytes = static_cast<std::size_t>(3 * triples * tile_blocks) * kLanes;
 }
 
 // Dot products are kept in 16 bits.
@@ -63,7 +65,8 @@ bool supports(const ConvShape& shape) {
 }
 
 // [group][block of 32 output channels][nibble pair][32 lanes]: byte = nibble 2i | nibble 2i + 1 << 4, nibbles counted
-// over [ky][kx][in / 4]. Lanes past the group's last channel and bits past the last input channel are 0.
+// over [ky][kx][in / 4]. Lanes are in the order of lane_of; those past the group's last channel and bits past the last
+// input channel are 0.
 PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
   const Layout layout(shape);
   PackedWeights packed;
@@ -73,18 +76,18 @@ PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
     const int inside = o % shape.out_per_group();
     std::uint8_t* block = packed.data.data() +
                           static_cast<std::size_t>(group * layout.blocks + inside / kLanes) * layout.packed_block_bytes;
+    const auto lane = static_cast<std::size_t>(lane_of(inside % kLanes));
     if (shape.in_per_group() % 8 == 0) {  // a canonical byte is a nibble pair already: only a transpose is left
       const std::size_t bytes = shape.canonical_bytes_per_channel();
       const std::uint8_t* from = canonical + static_cast<std::size_t>(o) * bytes;
-      for (std::size_t i = 0; i < bytes; ++i) block[i * kLanes + static_cast<std::size_t>(inside % kLanes)] = from[i];
+      for (std::size_t i = 0; i < bytes; ++i) block[i * kLanes + lane] = from[i];
       continue;
     }
     for (int tap = 0; tap < shape.taps(); ++tap) {
       for (int c = 0; c < shape.in_per_group(); ++c) {
         const int nibble = tap * layout.nibbles + c / 4;
         const unsigned bit = canonical_bit(canonical, shape, o, tap, c) << (c % 4 + 4 * (nibble % 2));
-        block[static_cast<std::size_t>(nibble / 2) * kLanes + static_cast<std::size_t>(inside % kLanes)] |=
-            static_cast<std::uint8_t>(bit);
+        block[static_cast<std::size_t>(nibble / 2) * kLanes + lane] |= static_cast<std::uint8_t>(bit);
       }
     }
   }

@@ -8,9 +8,9 @@
 namespace ebnet::avx2 {
 
 inline constexpr int kLanes = 32;         // output channels in one vector of bytes
-inline constexpr int kTilePixels = 16;    // pixels whose dot products wait in L1 for the epilogue
-inline constexpr int kMaxBlocks = 2;      // blocks of kLanes output channels computed together
-inline constexpr int kSegment = 60;       // nibbles byte sums can hold: the longest multiple of 6 with 4 * n < 256
+inline constexpr int kTilePixels = 28;    // pixels whose dot products wait in L1 for the epilogue: whole rows of 7 and 14
+inline constexpr int kMaxBlocks = 4;      // blocks of kLanes output channels computed together
+inline constexpr int kMaxTriplesOfFour = 43;  // of lookups with four blocks: 16 KiB of weights, half of a 32 KiB L1
 inline constexpr int kCodeSlack = 32;     // codes past the end that whole-vector stores may touch
 inline constexpr std::size_t kCodeBudget = 16 * 1024;  // bytes of codes in one strip: half of a 32 KiB L1
 
@@ -20,12 +20,13 @@ struct Layout {
   explicit Layout(const ConvShape& shape);
 
   bool flat;            // rows are joined into one line
+  bool columns;         // three lookups are [ky][nibble][3 kx], else [ky][kx][nibble / 3][3 nibbles]
   int nibbles;          // of one group at one tap: ceil(in per group / 4)
   int total_nibbles;    // over all taps
-  int row_runs;         // a kernel row as runs of contiguous codes: one, or one for each tap where it is dilated
-  int run_nibbles;
-  int segment_nibbles;  // a run in equal segments that byte sums can hold
+  int pitch;            // codes from position to position: `nibbles`, rounded up where lookups take three of a tap
+  int triples;          // of lookups over all taps
   int blocks;           // of kLanes output channels in one group
+  int tile_blocks;      // of them computed together, where there are as many: 1, 2 or 4
   int line_pixels;      // output pixels of one line: out_w, or the longest line of a flat convolution
   int positions;        // code positions of one line
   int position_step;    // input pixels between code positions
@@ -34,8 +35,17 @@ struct Layout {
   int code_rows;        // input rows whose codes are kept for a strip
   std::size_t packed_block_bytes;  // weights of one block: two nibbles a byte
   std::size_t codes_bytes;
-  std::size_t weights_bytes;  // kMaxBlocks blocks with one nibble a byte
+  std::size_t weights_bytes;  // tile_blocks blocks with one nibble a byte
 };
+
+// The lane of an output channel within its block. Widening from bytes to 32 bits by interleaving takes four lanes of
+// either half of a vector at a time, and makes eight neighbours of them.
+constexpr int lane_of(int channel) { return channel % 8 / 4 * 16 + channel / 8 * 4 + channel % 4; }
+
+// The same where lanes were widened to 16 bits: [16 channels][half][8 channels][4].
+constexpr int count_of(int channel) {
+  return channel / 16 * 16 + channel % 8 / 4 * 8 + channel % 16 / 8 * 4 + channel % 4;
+}
 
 bool supports(const ConvShape& shape);
 PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape);

@@ -1,19 +1,52 @@
-// The fused epilogue on eight channels at a time; the arithmetic is that of epilogue_scalar.h, operation by operation.
+// The fused epilogue on eight channels a vector; the arithmetic is that of epilogue_scalar.h, operation by operation,
+// but for two things that change no bit of a result:
+//
+// From counts to floats. A tile holds c, twice the differing bits, in 16 bits, and dot = start - c. A float with the
+// bits 0x4B00cccc is 2^23 + c, so interleaving c with 0x4B00 converts it, and (2^23 + start) - (2^23 + c) is the dot
+// product: one subtraction, exact, for both steps.
+//
+// From floats to bits. x >= 0 is the inverse of x's sign bit unless x is -0.0. x = bn_scale * r + bn_shift is -0.0 only
+// where bn_shift is, so a bn_shift to which +0.0 was added makes the comparison a matter of collecting signs. (The NaNs
+// that x86 makes of numbers are negative: their bit is 0.)
 #pragma once
 #include <immintrin.h>
 
+#include "bconv/avx2_layout.h"
 #include "bconv/epilogue_scalar.h"
 
-namespace ebnet {
+namespace ebnet::avx2 {
 namespace {
 
-// A tile: `pixels` neighbours in one row, `channels` output channels from `channel`, dot products 16 bits wide,
-// `dot_stride` apart from pixel to pixel.
-struct Tile16 {
-  const std::int16_t* dots;
-  std::size_t dot_stride;
+constexpr float kTwoTo23 = 8388608.0f;
+
+// Up to kLanes output channels from `channel` on, and where their bits go: found once, divisions are slow.
+struct ChannelBlock {
+  ChannelBlock() = default;
+  ChannelBlock(const ConvShape& shape, const Epilogue& e, int first, int count) : channel(first), channels(count) {
+    if (e.bits == nullptr) return;
+    bits_stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t);
+    whole_bytes = e.bits_per_group % 8 == 0 && first % 8 == 0;
+    whole_halves = e.bits_per_group % 16 == 0 && first % 16 == 0 && count == kLanes;
+    for (int eight = 0; whole_bytes && 8 * eight < count; ++eight) {
+      const BitPlace place = bit_place(first + 8 * eight, e.bits_per_group);
+      bits[eight] =
+          reinterpret_cast<std::uint8_t*>(e.bits) + place.word * sizeof(std::uint64_t) + place.bit / 8;
+    }
+  }
+
+  int channel = 0, channels = 0;
+  bool whole_bytes = true;              // eight channels fill one byte of the bit plane
+  bool whole_halves = false;            // all 32 channels fill two times 16 bits of it
+  std::size_t bits_stride = 0;          // bytes from pixel to pixel
+  std::uint8_t* bits[kLanes / 8] = {};  // the bytes of the sample's first pixel
+};
+
+// A tile: `pixels` neighbours in one row.
+struct Tile {
+  const std::uint16_t* twice;  // [pixel][kLanes], twice the differing bits, channels in the order of count_of
+  const float* starts;         // [pixel], the dot product without them, plus 2^23
   std::size_t pixel, row;
-  int pixels, channel, channels;
+  int pixels;
 };
 
 // Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L2, and slices
@@ -29,97 +62,138 @@ inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int 
   }
 }
 
-// kAll: every step of the epilogue is wanted (the body of a network), so no step is tested for in the loop. `bits` is the
-// byte of these channels at the tile's first pixel.
-template <bool kAll>
-inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Tile16& tile, int offset,
-                         std::size_t bits_stride, std::uint8_t* bits) {
-  const std::size_t c = static_cast<std::size_t>(tile.channel + offset);
+// Dot products of eight channels as floats: `raised` is 2^23 + count, `start` 2^23 + the dot product without them.
+inline __m256 dot_of(__m256 start, __m256i raised) { return _mm256_sub_ps(start, _mm256_castsi256_ps(raised)); }
+
+inline __m256 prelu(__m256 value, __m256 slope) {
+  return _mm256_blendv_ps(value, _mm256_mul_ps(slope, value), value);  // the sign bit chooses
+}
+
+// Signs of 32 channels, four vectors of eight in order: the bit is 1 where the value is not negative. Saturation keeps
+// signs, and packing works on the halves of vectors, so that pieces of four channels have to be put in order.
+inline std::uint32_t sign_bits(const __m256* values) {
+  const __m256i first = _mm256_packs_epi32(_mm256_castps_si256(values[0]), _mm256_castps_si256(values[1]));
+  const __m256i second = _mm256_packs_epi32(_mm256_castps_si256(values[2]), _mm256_castps_si256(values[3]));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order);
+  return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
+}
+
+// A whole block with every step of the epilogue, the body of a network: pixel by pixel, parameters from L1. From a
+// count to a bit it is a chain of some forty cycles, of which the CPU overlaps too few by itself: the bits are made of
+// the pixel before, whose values are there already.
+inline void finish_block(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
+  const std::size_t c = static_cast<std::size_t>(block.channel);
+  const float* const scale = e.scale + c;
+  const float* const slope = e.slope + c;
+  const float* const bn_scale = e.bn_scale + c;
+  alignas(32) float bn_shift[kLanes];
+  float* const row_sums = e.row_sums + tile.row * static_cast<std::size_t>(shape.out_channels) + c;
+  __m256 sums[4], values[4];
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) {
+    _mm256_store_ps(bn_shift + 8 * v, _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c + 8 * v), _mm256_setzero_ps()));
+    sums[v] = _mm256_loadu_ps(row_sums + 8 * v);
+  }
+  const std::size_t skip_stride = e.skip_stride, stream_stride = e.stream_stride, bits_stride = block.bits_stride;
+  const float* skip = e.skip + tile.pixel * skip_stride + c;
+  float* stream = e.stream + tile.pixel * stream_stride + c;
+  std::uint8_t* lower = block.bits[0] + tile.pixel * bits_stride;
+  std::uint8_t* upper = block.bits[2] + tile.pixel * bits_stride;
+  const std::uint16_t* twice = tile.twice;
+  const float* starts = tile.starts;
+  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
+  const auto make_values = [&]() __attribute__((always_inline)) {
+    const __m256 start = _mm256_broadcast_ss(starts);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      const __m256i counts = _mm256_load_si256(reinterpret_cast<const __m256i*>(twice + v / 2 * 16));
+      const __m256i raised =
+          v % 2 == 0 ? _mm256_unpacklo_epi16(counts, two_to_23) : _mm256_unpackhi_epi16(counts, two_to_23);
+      const __m256 scaled = _mm256_mul_ps(dot_of(start, raised), _mm256_loadu_ps(scale + 8 * v));
+      values[v] = _mm256_add_ps(prelu(scaled, _mm256_loadu_ps(slope + 8 * v)), _mm256_loadu_ps(skip + 8 * v));
+      _mm256_storeu_ps(stream + 8 * v, values[v]);
+      sums[v] = _mm256_add_ps(sums[v], values[v]);
+    }
+    twice += kLanes;
+    ++starts;
+    skip += skip_stride;
+    stream += stream_stride;
+  };
+  const auto make_bits = [&]() __attribute__((always_inline)) {
+    __m256 normal[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(bn_scale + 8 * v), values[v]);
+      normal[v] = _mm256_add_ps(product, _mm256_load_ps(bn_shift + 8 * v));
+    }
+    const std::uint32_t signs = sign_bits(normal);
+    const std::uint16_t halves[] = {static_cast<std::uint16_t>(signs), static_cast<std::uint16_t>(signs >> 16)};
+    std::memcpy(lower, halves, sizeof halves[0]);
+    std::memcpy(upper, halves + 1, sizeof halves[1]);
+    lower += bits_stride;
+    upper += bits_stride;
+  };
+  make_values();
+  for (int left = tile.pixels; left > 1; --left) {
+    make_bits();
+    make_values();
+  }
+  make_bits();
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) _mm256_storeu_ps(row_sums + 8 * v, sums[v]);
+}
+
+// Eight channels from the block's channel `offset` on, a multiple of eight, with those steps that are wanted.
+inline void finish_eight(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile,
+                         int offset) {
+  const std::size_t c = static_cast<std::size_t>(block.channel + offset);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
   const __m256 one = _mm256_set1_ps(1.0f);
   const __m256 zero = _mm256_setzero_ps();
-  const __m256 scale = kAll || e.scale != nullptr ? _mm256_loadu_ps(e.scale + c) : one;
-  const __m256 slope = kAll || e.slope != nullptr ? _mm256_loadu_ps(e.slope + c) : one;
-  const bool with_bits = kAll || e.bits != nullptr;
-  const __m256 bn_scale = with_bits ? _mm256_loadu_ps(e.bn_scale + c) : one;
-  const __m256 bn_shift = with_bits ? _mm256_loadu_ps(e.bn_shift + c) : zero;
-  float* row_sums = kAll || e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
+  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
+  const __m256 scale = e.scale != nullptr ? _mm256_loadu_ps(e.scale + c) : one;
+  const __m256 slope = e.slope != nullptr ? _mm256_loadu_ps(e.slope + c) : one;
+  const __m256 bn_scale = e.bits != nullptr ? _mm256_loadu_ps(e.bn_scale + c) : one;
+  const __m256 bn_shift = e.bits != nullptr ? _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c), zero) : zero;
+  float* row_sums = e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
   __m256 sum = row_sums != nullptr ? _mm256_loadu_ps(row_sums) : zero;
-  const float* skip = kAll || e.skip != nullptr ? e.skip + tile.pixel * e.skip_stride + c : nullptr;
-  float* stream = kAll || e.stream != nullptr ? e.stream + tile.pixel * e.stream_stride + c : nullptr;
-  const std::int16_t* dots = tile.dots + offset;
-  // Copies, since a store of a byte may change anything the compiler does not hold in a register.
-  const std::size_t dot_stride = tile.dot_stride, skip_stride = e.skip_stride, stream_stride = e.stream_stride;
-  const int pixels = tile.pixels;
-  std::int32_t* const wide_dots = e.dots != nullptr ? e.dots + tile.pixel * channels + c : nullptr;
-  for (int i = 0; i < pixels; ++i) {
-    const __m256i wide = _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(dots)));
-    dots += dot_stride;
-    if (!kAll && wide_dots != nullptr) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(wide_dots + static_cast<std::size_t>(i) * channels), wide);
+  for (int i = 0; i < tile.pixels; ++i) {
+    const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
+    const __m256i counts =
+        _mm256_load_si256(reinterpret_cast<const __m256i*>(tile.twice + i * kLanes + offset / 16 * 16));
+    const __m256i raised =
+        offset % 16 == 0 ? _mm256_unpacklo_epi16(counts, two_to_23) : _mm256_unpackhi_epi16(counts, two_to_23);
+    const __m256 dot = dot_of(_mm256_set1_ps(tile.starts[i]), raised);
+    if (e.dots != nullptr) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(e.dots + pixel * channels + c), _mm256_cvtps_epi32(dot));
     }
-    __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(wide), scale);
-    value = _mm256_blendv_ps(value, _mm256_mul_ps(slope, value), value);  // the sign bit chooses
-    if (kAll || skip != nullptr) {
-      value = _mm256_add_ps(value, _mm256_loadu_ps(skip));
-      skip += skip_stride;
-    }
-    if (kAll || stream != nullptr) {
-      _mm256_storeu_ps(stream, value);
-      stream += stream_stride;
-    }
+    __m256 value = prelu(_mm256_mul_ps(dot, scale), slope);
+    if (e.skip != nullptr) value = _mm256_add_ps(value, _mm256_loadu_ps(e.skip + pixel * e.skip_stride + c));
+    if (e.stream != nullptr) _mm256_storeu_ps(e.stream + pixel * e.stream_stride + c, value);
     sum = _mm256_add_ps(sum, value);
-    if (with_bits) {
+    if (e.bits != nullptr) {
       const __m256 normal = _mm256_add_ps(_mm256_mul_ps(bn_scale, value), bn_shift);
-      *bits = static_cast<std::uint8_t>(_mm256_movemask_ps(_mm256_cmp_ps(normal, zero, _CMP_GE_OQ)));
-      bits += bits_stride;
+      block.bits[offset / 8][pixel * block.bits_stride] = static_cast<std::uint8_t>(~_mm256_movemask_ps(normal));
     }
   }
   if (row_sums != nullptr) _mm256_storeu_ps(row_sums, sum);
 }
 
-inline void finish_tile(const ConvShape& shape, const Epilogue& e, const Tile16& tile) {
+inline void finish_tile(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
   if (e.stream == nullptr && e.bits == nullptr && e.row_sums == nullptr && e.dots == nullptr) return;
   const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
                    e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
-  // Eight channels fill one byte of the bit plane only where groups of it start at whole bytes.
-  const bool whole_bytes = e.bits == nullptr || (e.bits_per_group % 8 == 0 && tile.channel % 8 == 0);
+  if (all && block.whole_halves) return finish_block(shape, e, block, tile);
   int offset = 0;
-  if (whole_bytes) {
-    std::uint8_t* bits = nullptr;
-    std::size_t stride = 0;
-    int left = 0;  // channels left in the group of the bit plane
-    int gap = 0;   // unused bytes at its end
-    if (e.bits != nullptr) {
-      const BitPlace place = bit_place(tile.channel, e.bits_per_group);
-      stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t);
-      bits = reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * stride + place.word * sizeof(std::uint64_t) +
-             place.bit / 8;
-      left = e.bits_per_group - tile.channel % e.bits_per_group;
-      gap = (64 - e.bits_per_group % 64) % 64 / 8;
-    }
-    for (; offset + 8 <= tile.channels; offset += 8) {
-      if (all) {
-        finish_eight<true>(shape, e, tile, offset, stride, bits);
-      } else {
-        finish_eight<false>(shape, e, tile, offset, stride, bits);
-      }
-      if (bits == nullptr) continue;
-      ++bits;
-      left -= 8;
-      if (left == 0) {
-        bits += gap;
-        left = e.bits_per_group;
-      }
-    }
-  }
+  for (; block.whole_bytes && offset + 8 <= block.channels; offset += 8) finish_eight(shape, e, block, tile, offset);
   for (int i = 0; i < tile.pixels; ++i) {
-    for (int o = offset; o < tile.channels; ++o) {
-      finish_one(shape, e, tile.pixel + static_cast<std::size_t>(i), tile.row, tile.channel + o,
-                 tile.dots[static_cast<std::size_t>(i) * tile.dot_stride + static_cast<std::size_t>(o)]);
+    for (int o = offset; o < block.channels; ++o) {
+      const int dot = static_cast<int>(tile.starts[i] - kTwoTo23) - tile.twice[i * kLanes + count_of(o)];
+      finish_one(shape, e, tile.pixel + static_cast<std::size_t>(i), tile.row, block.channel + o, dot);
     }
   }
 }
 
 }  // namespace
-}  // namespace ebnet
+}  // namespace ebnet::avx2

@@ -4,7 +4,9 @@
 #pragma once
 #include <immintrin.h>
 
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "dense/lanes.h"
 #include "dense/levels.h"
@@ -28,13 +30,6 @@ inline Vector load_widened(const Half* from) {
 inline float widened(float value) { return value; }
 inline float widened(Half value) { return half_to_float(value); }
 
-inline Vector activate(Activation activation, Vector slope, Vector value) {
-  const Mask negative = value < Vector{};
-  if (activation == Activation::relu) return negative ? Vector{} : value;
-  if (activation == Activation::prelu) return negative ? slope * value : value;
-  return value;
-}
-
 // A convolution tile keeps kTilePixels x 16 sums in registers: 12 of 16 vector registers with 8 lanes, 14 of 32 with 16.
 constexpr int kVectors = kDenseBlock / kLanes;
 constexpr int kTilePixels = kLanes == 16 ? 14 : 6;
@@ -50,71 +45,125 @@ inline TapRange inside(int first, int dilation, int kernel, int extent) {
   return {begin, end};
 }
 
-// kPixels neighbouring outputs that see the same taps of the kernel: rows x columns, at input pixel `origin` for tap 0.
+// Neighbouring outputs that see the same taps of the kernel, as runs of contiguous inputs and weights: one for each
+// kernel row where pixels are contiguous too, else one for each tap.
+struct Runs {
+  const float* input;     // of the first pixel's first run
+  const float* weights;   // of the first block's first run
+  size_t pixel_step;      // floats from pixel to pixel of the input
+  size_t row_step, row_weights;  // from kernel row to kernel row
+  size_t run_step, run_weights;  // from run to run of a kernel row
+  int rows, row_runs, run;
+};
+
+Runs runs_of(const ConvShape& s, TapRange rows, TapRange columns, const float* input, long origin, size_t input_stride,
+             const float* weights) {
+  const bool joined = s.dilation_w == 1 && input_stride == size(s.in_channels);
+  const int taps = columns.end - columns.begin;
+  const size_t tap_weights = size(s.in_channels) * size(kDenseBlock);
+  Runs runs;
+  runs.input = input + (origin + static_cast<long>(rows.begin * s.dilation_h) * s.in_w + columns.begin * s.dilation_w) *
+                           static_cast<long>(input_stride);
+  runs.weights = weights + size(rows.begin * s.kernel_w + columns.begin) * tap_weights;
+  runs.pixel_step = size(s.stride_w) * input_stride;
+  runs.row_step = size(s.dilation_h) * size(s.in_w) * input_stride;
+  runs.row_weights = size(s.kernel_w) * tap_weights;
+  runs.run_step = size(s.dilation_w) * input_stride;
+  runs.run_weights = tap_weights;
+  runs.rows = rows.end - rows.begin;
+  runs.row_runs = joined ? 1 : taps;
+  runs.run = joined ? taps * s.in_channels : s.in_channels;
+  return runs;
+}
+
+// kPixels outputs of one block of channels.
 template <int kPixels>
-void conv_tile(const DenseConv& conv, int block, const float* block_weights, TapRange rows, TapRange columns, const float* input, long origin,
-               size_t input_stride, float* output, size_t output_stride) {
-  const ConvShape& s = conv.shape;
-  const int channel = block * kDenseBlock;
+void conv_tile(const DenseConv& conv, const Runs& runs, const float* input, const float* block_weights, int channel,
+               float* output, size_t output_stride) {
+  const size_t pixel_step = runs.pixel_step;
   Vector sums[kPixels][kVectors];
 #pragma GCC unroll 14
   for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sums[p][v] = load(conv.bias.as<float>() + channel + v * kLanes);
   }
-  const size_t pixel_step = size(s.stride_w) * input_stride;
-  // Taps of a row are contiguous where pixels are: one long run instead of many short ones.
-  const bool joined = s.dilation_w == 1 && input_stride == size(s.in_channels);
-  const int run = joined ? (columns.end - columns.begin) * s.in_channels : s.in_channels;
-  for (int ky = rows.begin; ky < rows.end; ++ky) {
-    for (int kx = columns.begin; kx < columns.end; kx += joined ? s.kernel_w : 1) {
-      const float* in = input + (origin + static_cast<long>(ky * s.dilation_h) * s.in_w + kx * s.dilation_w) *
-                                    static_cast<long>(input_stride);
-      const float* weights = block_weights + size(ky * s.kernel_w + kx) * size(s.in_channels) * size(kDenseBlock);
-      for (int c = 0; c < run; ++c, weights += kDenseBlock) {
+  for (int row = runs.rows; row > 0; --row, input += runs.row_step, block_weights += runs.row_weights) {
+    const float* run_input = input;
+    const float* run_weights = block_weights;
+    for (int i = runs.row_runs; i > 0; --i, run_input += runs.run_step, run_weights += runs.run_weights) {
+      const float* in = run_input;
+      const float* weights = run_weights;
+      for (int c = runs.run; c > 0; --c, ++in, weights += kDenseBlock) {
         Vector w[kVectors];
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) w[v] = load(weights + v * kLanes);
 #pragma GCC unroll 14
         for (int p = 0; p < kPixels; ++p) {
-          const Vector a = splat(in[size(p) * pixel_step + size(c)]);
+          const Vector a = splat(in[size(p) * pixel_step]);
 #pragma GCC unroll 2
           for (int v = 0; v < kVectors; ++v) sums[p][v] += a * w[v];
         }
       }
     }
   }
-  const int channels = s.out_channels - channel < kDenseBlock ? s.out_channels - channel : kDenseBlock;
-#pragma GCC unroll 14
-  for (int p = 0; p < kPixels; ++p) {
-    float* out = output + size(p) * output_stride + channel;
-    float last[kDenseBlock];
-    float* to = channels == kDenseBlock ? out : last;
+  if (conv.activation != Activation::none) {
+    const bool prelu = conv.activation == Activation::prelu;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const Vector slope = load(conv.slope.as<float>() + channel + v * kLanes);
-      store(to + v * kLanes, activate(conv.activation, slope, sums[p][v]));
+      // The slope of a ReLU is 0, but 0 times infinity is not.
+      const Vector slope = prelu ? load(conv.slope.as<float>() + channel + v * kLanes) : Vector{};
+#pragma GCC unroll 14
+      for (int p = 0; p < kPixels; ++p) {
+        const Vector value = sums[p][v];
+        sums[p][v] = value < Vector{} ? (prelu ? slope * value : Vector{}) : value;
+      }
     }
-    if (to == last) std::memcpy(out, last, size(channels) * sizeof(float));
+  }
+  const int channels = conv.shape.out_channels - channel;
+  output += channel;
+  if (channels >= kDenseBlock) {
+#pragma GCC unroll 14
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) store(output + size(p) * output_stride + v * kLanes, sums[p][v]);
+    }
+    return;
+  }
+  for (int p = 0; p < kPixels; ++p) {
+    float last[kDenseBlock];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) store(last + v * kLanes, sums[p][v]);
+    std::memcpy(output + size(p) * output_stride, last, size(channels) * sizeof(float));
   }
 }
 
-// All given blocks of `pixels` neighbours, in tiles of kPixels, then of half as many, down to one.
+// conv_tile of at most kPixels pixels.
 template <int kPixels>
-void conv_pixels(const DenseConv& conv, const DenseBlocks& blocks, int pixels, TapRange rows, TapRange columns, const float* input, long origin,
-                 size_t input_stride, float* output, size_t output_stride) {
-  const size_t block_size = size(conv.shape.taps()) * size(conv.shape.in_channels) * size(kDenseBlock);
-  for (; pixels >= kPixels; pixels -= kPixels) {
-    const float* weights = blocks.weights;
-    for (int block = blocks.begin; block < blocks.end; ++block, weights += block_size) {
-      conv_tile<kPixels>(conv, block, weights, rows, columns, input, origin, input_stride, output, output_stride);
-    }
-    origin += kPixels * conv.shape.stride_w;
-    output += size(kPixels) * output_stride;
-  }
+void conv_tile_of(int pixels, const DenseConv& conv, const Runs& runs, const float* input, const float* block_weights,
+                  int channel, float* output, size_t output_stride) {
   if constexpr (kPixels > 1) {
-    if (pixels == 0) return;
-    conv_pixels<(kPixels + 1) / 2>(conv, blocks, pixels, rows, columns, input, origin, input_stride, output, output_stride);
+    if (pixels < kPixels) {
+      return conv_tile_of<kPixels - 1>(pixels, conv, runs, input, block_weights, channel, output, output_stride);
+    }
+  }
+  conv_tile<kPixels>(conv, runs, input, block_weights, channel, output, output_stride);
+}
+
+// All given blocks of `pixels` neighbours, in as few tiles as will do, of sizes as even as can be: a tile of few pixels
+// waits for its own additions.
+void conv_pixels(const DenseConv& conv, const DenseBlocks& blocks, int pixels, const Runs& runs, float* output,
+                 size_t output_stride) {
+  const size_t block_size = size(conv.shape.taps()) * size(conv.shape.in_channels) * size(kDenseBlock);
+  const float* input = runs.input;
+  for (int tiles = (pixels + kTilePixels - 1) / kTilePixels; tiles > 0; --tiles) {
+    const int some = (pixels + tiles - 1) / tiles;
+    const float* weights = runs.weights;
+    for (int block = blocks.begin; block < blocks.end; ++block, weights += block_size) {
+      conv_tile_of<kTilePixels>(some, conv, runs, input, weights, block * kDenseBlock, output, output_stride);
+    }
+    pixels -= some;
+    input += size(some) * runs.pixel_step;
+    output += size(some) * output_stride;
   }
 }
 
@@ -126,8 +175,8 @@ void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, 
   const bool flat = s.taps() == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   if (flat) {
     const int pixel = row_begin * out_w;
-    conv_pixels<kTilePixels>(conv, blocks, row_end * out_w - pixel, {0, 1}, {0, 1}, input, pixel, input_stride,
-                             output + size(pixel) * output_stride, output_stride);
+    const Runs runs = runs_of(s, {0, 1}, {0, 1}, input, pixel, input_stride, blocks.weights);
+    conv_pixels(conv, blocks, row_end * out_w - pixel, runs, output + size(pixel) * output_stride, output_stride);
     return;
   }
   for (int y = row_begin; y < row_end; ++y) {
@@ -143,8 +192,9 @@ void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, 
         pixels = reach < out_w - x ? reach : out_w - x;
       }
       const long origin = static_cast<long>(in_y) * s.in_w + in_x;
-      conv_pixels<kTilePixels>(conv, blocks, pixels, rows, columns, input, origin, input_stride,
-                               output + (size(y) * size(out_w) + size(x)) * output_stride, output_stride);
+      const Runs runs = runs_of(s, rows, columns, input, origin, input_stride, blocks.weights);
+      float* out = output + (size(y) * size(out_w) + size(x)) * output_stride;
+      conv_pixels(conv, blocks, pixels, runs, out, output_stride);
     }
   }
 }
@@ -158,33 +208,48 @@ void widen(const Half* from, const float* scale, size_t rows, float* to) {
   }
 }
 
-// One output pixel of a pool: combine(sum so far, value) over the window's pixels inside the image, then finish.
+// One output pixel of a pool: combine(sum so far, value) over the window's pixels inside the image, then finish. Four
+// vectors of channels at a time, so that a window is walked through seldom.
 template <typename Start, typename Combine, typename Finish>
 void pool(const PoolShape& s, const float* input, size_t input_stride, float* output, size_t output_stride,
           int row_begin, int row_end, Start start, Combine combine, Finish finish) {
+  constexpr int kTogether = 4;
   const int out_w = s.out_w();
   for (int y = row_begin; y < row_end; ++y) {
     const TapRange rows = inside(y * s.stride - s.pad, 1, s.kernel, s.in_h);
     for (int x = 0; x < out_w; ++x) {
       const TapRange columns = inside(x * s.stride - s.pad, 1, s.kernel, s.in_w);
       const long origin = static_cast<long>(y * s.stride - s.pad) * s.in_w + (x * s.stride - s.pad);
+      const float* window =
+          input + (origin + static_cast<long>(rows.begin) * s.in_w + columns.begin) * static_cast<long>(input_stride);
       float* out = output + (size(y) * size(out_w) + size(x)) * output_stride;
-      const int count = (rows.end - rows.begin) * (columns.end - columns.begin);
-      const auto channels = [&](int c, auto read, auto write) {
-        auto sum = start(read(input + (origin + static_cast<long>(rows.begin) * s.in_w + columns.begin) *
-                                          static_cast<long>(input_stride) + c));
-        for (int ky = rows.begin; ky < rows.end; ++ky) {
-          for (int kx = columns.begin; kx < columns.end; ++kx) {
-            const long pixel = origin + static_cast<long>(ky) * s.in_w + kx;
-            sum = combine(sum, read(input + pixel * static_cast<long>(input_stride) + c));
+      const float count = static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
+      const auto channels = [&](int c, auto vectors, auto read, auto write, int lanes) {
+        constexpr int kVectors = decltype(vectors)::value;
+        decltype(start(read(window))) sums[kVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[v] = start(read(window + c + v * lanes));
+        const float* row = window + c;
+        for (int ky = rows.begin; ky < rows.end; ++ky, row += size(s.in_w) * input_stride) {
+          const float* at = row;
+          for (int kx = columns.begin; kx < columns.end; ++kx, at += input_stride) {
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v) sums[v] = combine(sums[v], read(at + v * lanes));
           }
         }
-        write(out + c, finish(sum, static_cast<float>(count)));
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) write(out + c + v * lanes, finish(sums[v], count));
       };
       int c = 0;
-      for (; c + kLanes <= s.channels; c += kLanes) channels(c, load, store);
+      for (; c + kTogether * kLanes <= s.channels; c += kTogether * kLanes) {
+        channels(c, std::integral_constant<int, kTogether>{}, load, store, kLanes);
+      }
+      for (; c + kLanes <= s.channels; c += kLanes) {
+        channels(c, std::integral_constant<int, 1>{}, load, store, kLanes);
+      }
       for (; c < s.channels; ++c) {
-        channels(c, [](const float* from) { return *from; }, [](float* to, float value) { *to = value; });
+        channels(c, std::integral_constant<int, 1>{}, [](const float* from) { return *from; },
+                 [](float* to, float value) { *to = value; }, 1);
       }
     }
   }
@@ -216,30 +281,29 @@ void global_average_pool(const float* input, size_t input_stride, int pixels, in
   }
 }
 
-// Rows are read once from memory, so their bytes are the cost: four at a time keep enough loads in flight.
+// Weights are read once from memory, so their bytes are the cost: row by row, in the order in which they lie there, and
+// asked for ahead of the row at hand.
 template <typename Weight>
 void linear(const Weight* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output) {
-  constexpr int kRows = 4;
-  for (int o = 0; o < out_features; o += kRows) {
-    const int rows = out_features - o < kRows ? out_features - o : kRows;
-    const Weight* row[kRows];
-    for (int r = 0; r < kRows; ++r) row[r] = weights + size(o + (r < rows ? r : 0)) * size(in_features);
-    Vector sums[kRows] = {};
+  constexpr int kSums = 4;  // that do not wait for each other
+  constexpr int kAhead = 4096 / static_cast<int>(sizeof(Weight));
+  for (int o = 0; o < out_features; ++o, weights += in_features) {
+    Vector sums[kSums] = {};
     int i = 0;
-    for (; i + kLanes <= in_features; i += kLanes) {
-      const Vector x = load(input + i);
+    for (; i + kSums * kLanes <= in_features; i += kSums * kLanes) {
+      __builtin_prefetch(weights + i + kAhead);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) sums[r] += x * load_widened(row[r] + i);
+      for (int v = 0; v < kSums; ++v) sums[v] += load(input + i + v * kLanes) * load_widened(weights + i + v * kLanes);
     }
-    for (int r = 0; r < rows; ++r) {
-      float sum = 0.0f;
-      for (int lane = 0; lane < kLanes; ++lane) sum += sums[r][lane];
-      for (int j = i; j < in_features; ++j) sum += widened(row[r][j]) * input[j];
-      if (bias != nullptr) sum += bias[o + r];
-      if (sum < 0.0f && activation != Activation::none) sum = activation == Activation::relu ? 0.0f : slope[o + r] * sum;
-      output[o + r] = sum;
-    }
+    for (; i + kLanes <= in_features; i += kLanes) sums[0] += load(input + i) * load_widened(weights + i);
+    const Vector together = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    float sum = 0.0f;
+    for (int lane = 0; lane < kLanes; ++lane) sum += together[lane];
+    for (; i < in_features; ++i) sum = std::fma(widened(weights[i]), input[i], sum);
+    if (bias != nullptr) sum += bias[o];
+    if (sum < 0.0f && activation != Activation::none) sum = activation == Activation::relu ? 0.0f : slope[o] * sum;
+    output[o] = sum;
   }
 }
 

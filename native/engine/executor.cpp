@@ -44,9 +44,11 @@ Executor::Executor(Model& model, Plan plan, int slots, ThreadPool& pool)
 
 template <class Body>
 void Executor::over_rows(int count, int rows, const int* order, Body&& body) {
-  // Whole images where there are enough of them to keep the threads busy, else pieces of an image.
+  // Whole images where there are enough of them to keep the threads busy, else pieces of an image. More pieces than
+  // threads even out their speeds, but every piece costs a binary convolution an expansion of its weights.
+  constexpr int kFewRows = 16;
   const int threads = pool_.threads();
-  const int pieces = threads == 1 || count >= 2 * threads ? 1 : std::min(rows, 2 * threads);
+  const int pieces = threads == 1 || count >= 2 * threads ? 1 : std::min(rows, rows < kFewRows ? threads : 2 * threads);
   pool_.loop(count * pieces, [&](int item, int thread) {
     const int slot = order == nullptr ? item / pieces : order[item / pieces];
     const int piece = item % pieces;
@@ -114,15 +116,21 @@ void Executor::load_images(const Images& images, int first, int count) {
       return;
     }
     const float* from = images.reals + image;
-    float poison = 0.0f;  // 0 * x is NaN where x is not finite
-    for (int c = 0; c < channels; ++c) {
-      const float* plane = from + z(c) * pixels;
-      for (std::size_t p = z(begin) * z(width); p < z(end) * z(width); ++p) {
-        const float x = plane[p];
-        poison += 0.0f * x;
-        to[p * stride + z(c)] = x;
+    // 0 * x is NaN where x is not finite. Eight sums at once, since each waits for its last addition.
+    float poisons[8] = {};
+    for (std::size_t first_pixel = z(begin) * z(width); first_pixel < z(end) * z(width); first_pixel += z(width)) {
+      for (int c = 0; c < channels; ++c) {
+        const float* row = from + z(c) * pixels + first_pixel;
+        float* row_to = to + first_pixel * stride + z(c);
+        std::size_t x = 0;
+        for (; x + 8 <= z(width); x += 8) {
+          for (std::size_t lane = 0; lane < 8; ++lane) poisons[lane] += 0.0f * row[x + lane];
+        }
+        for (; x < z(width); ++x) poisons[0] += 0.0f * row[x];
+        for (x = 0; x < z(width); ++x) row_to[x * stride] = row[x];
       }
     }
+    const float poison = std::accumulate(poisons, poisons + 8, 0.0f);
     if (std::isnan(poison)) finite.store(false, std::memory_order_relaxed);
   });
   if (!finite.load()) {
@@ -248,10 +256,21 @@ void Executor::choose_expert(std::size_t index, int slot) {
   const float* sums = at(slot, planned.sums);
   float* mean = at(slot, planned.mean);
   const auto pixels = static_cast<double>(from.pixels());
-  for (std::size_t c = 0; c < z(from.channels); ++c) {
-    double total = 0.0;
-    for (std::size_t row = 0; row < z(from.height); ++row) total += sums[row * z(from.channels) + c];
-    mean[c] = weights.norm_scale[c] * static_cast<float>(total / pixels) + weights.norm_shift[c];
+  constexpr std::size_t kTogether = 16;  // channels whose sums do not wait for each other
+  for (std::size_t c = 0; c < z(from.channels); c += kTogether) {
+    const std::size_t some = std::min(kTogether, z(from.channels) - c);
+    double totals[kTogether] = {};
+    for (std::size_t row = 0; row < z(from.height); ++row) {
+      const float* of_row = sums + row * z(from.channels) + c;
+      if (some == kTogether) {
+        for (std::size_t i = 0; i < kTogether; ++i) totals[i] += of_row[i];
+      } else {
+        for (std::size_t i = 0; i < some; ++i) totals[i] += of_row[i];
+      }
+    }
+    for (std::size_t i = 0; i < some; ++i) {
+      mean[c + i] = weights.norm_scale[c + i] * static_cast<float>(totals[i] / pixels) + weights.norm_shift[c + i];
+    }
   }
   if (op.experts > 1) {
     float* logits = at(slot, planned.gate);
