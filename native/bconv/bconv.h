@@ -6,6 +6,7 @@
 // fused epilogue:
 //   r = prelu(float(dot) * scale[o]) + skip;  stream[y, x, o] = r;  bits[y, x, o] = (bn_scale[o] * r + bn_shift[o] >= 0);
 //   row_sums[y, o] = sum over x of r
+// bits and row_sums are made of r itself, before it is rounded to a narrow stream's type.
 // Products and sums are separate roundings (no FMA contraction) and row sums run over x in ascending order, so every
 // kernel, row split and thread count gives the same floats bit for bit.
 //
@@ -18,10 +19,11 @@
 
 #include "bconv/aligned.h"
 #include "bconv/shape.h"
+#include "bconv/stream.h"
 
 namespace ebnet {
 
-enum class Isa { reference, portable, avx2, avx512 };
+enum class Isa { reference, portable, avx2, avx512, amx };  // from worst to best
 
 // The weights of one expert in a kernel's own layout (still one bit per weight, except in the reference).
 struct PackedWeights {
@@ -34,10 +36,12 @@ struct PackedWeights {
 struct Epilogue {
   const float* scale = nullptr;     // [out channels] the layer's scale times the sample's data-driven scale
   const float* slope = nullptr;     // [out channels] PReLU
-  const float* skip = nullptr;      // [pixel][skip_stride]; may be equal to `stream` (updated in place)
-  std::size_t skip_stride = 0;      // floats from pixel to pixel, >= out channels
-  float* stream = nullptr;          // [pixel][stream_stride]
+  const void* skip = nullptr;       // [pixel][skip_stride]; may be equal to `stream` (updated in place), type and all
+  std::size_t skip_stride = 0;      // values from pixel to pixel, >= out channels
+  StreamType skip_type = StreamType::fp32;
+  void* stream = nullptr;           // [pixel][stream_stride]
   std::size_t stream_stride = 0;
+  StreamType stream_type = StreamType::fp32;
   const float* bn_scale = nullptr;  // [out channels] the next unit's batch norm; needed where `bits` is set
   const float* bn_shift = nullptr;
   std::uint64_t* bits = nullptr;    // [pixel][next group][words of 64 bits], unused bits are written as 0
@@ -70,10 +74,13 @@ struct Kernel {
   void (*run)(const ConvTask& task);
 };
 
-// Every kernel compiled into this build, whether or not this CPU can run it.
+// Every kernel compiled into this build, whether or not this CPU can run it, from worst to best.
 const std::vector<const Kernel*>& all_kernels();
 
-// The kernel for a shape: the ISA's own where it supports the shape, else the portable one (which supports all).
+// Those of one instruction set that support a shape, from worst to best; where it has none, those of the next one below
+// that has (the portable one supports all). They differ in speed only.
+std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa);
+// The last of them.
 const Kernel& select(const ConvShape& shape, Isa isa);
 
 bool cpu_supports(Isa isa);

@@ -49,15 +49,22 @@ struct Tile {
   int pixels;
 };
 
+// Whether skip and stream are fp32, as the vector steps want them.
+inline bool is_wide(const Epilogue& e) {
+  return e.skip_type == StreamType::fp32 && e.stream_type == StreamType::fp32;
+}
+
 // Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L2, and slices
 // of 32 channels are no pattern a hardware prefetcher follows.
 inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
   constexpr int kFloatsPerLine = 16;
-  if (e.stream == nullptr) return;
+  if (e.stream == nullptr || !is_wide(e)) return;
   for (std::size_t p = pixel; p < pixel + static_cast<std::size_t>(pixels); ++p) {
     for (int c = channel; c < channel + channels; c += kFloatsPerLine) {
-      __builtin_prefetch(e.stream + p * e.stream_stride + c, 1);
-      if (e.skip != nullptr && e.skip != e.stream) __builtin_prefetch(e.skip + p * e.skip_stride + c);
+      __builtin_prefetch(static_cast<float*>(e.stream) + p * e.stream_stride + c, 1);
+      if (e.skip != nullptr && e.skip != e.stream) {
+        __builtin_prefetch(static_cast<const float*>(e.skip) + p * e.skip_stride + c);
+      }
     }
   }
 }
@@ -96,8 +103,8 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
     sums[v] = _mm256_loadu_ps(row_sums + 8 * v);
   }
   const std::size_t skip_stride = e.skip_stride, stream_stride = e.stream_stride, bits_stride = block.bits_stride;
-  const float* skip = e.skip + tile.pixel * skip_stride + c;
-  float* stream = e.stream + tile.pixel * stream_stride + c;
+  const float* skip = static_cast<const float*>(e.skip) + tile.pixel * skip_stride + c;
+  float* stream = static_cast<float*>(e.stream) + tile.pixel * stream_stride + c;
   std::uint8_t* lower = block.bits[0] + tile.pixel * bits_stride;
   std::uint8_t* upper = block.bits[2] + tile.pixel * bits_stride;
   const std::uint16_t* twice = tile.twice;
@@ -158,6 +165,7 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
   const __m256 bn_shift = e.bits != nullptr ? _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c), zero) : zero;
   float* row_sums = e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
   __m256 sum = row_sums != nullptr ? _mm256_loadu_ps(row_sums) : zero;
+  const float* skip = static_cast<const float*>(e.skip);
   for (int i = 0; i < tile.pixels; ++i) {
     const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
     const __m256i counts =
@@ -169,8 +177,8 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(e.dots + pixel * channels + c), _mm256_cvtps_epi32(dot));
     }
     __m256 value = prelu(_mm256_mul_ps(dot, scale), slope);
-    if (e.skip != nullptr) value = _mm256_add_ps(value, _mm256_loadu_ps(e.skip + pixel * e.skip_stride + c));
-    if (e.stream != nullptr) _mm256_storeu_ps(e.stream + pixel * e.stream_stride + c, value);
+    if (skip != nullptr) value = _mm256_add_ps(value, _mm256_loadu_ps(skip + pixel * e.skip_stride + c));
+    if (e.stream != nullptr) _mm256_storeu_ps(static_cast<float*>(e.stream) + pixel * e.stream_stride + c, value);
     sum = _mm256_add_ps(sum, value);
     if (e.bits != nullptr) {
       const __m256 normal = _mm256_add_ps(_mm256_mul_ps(bn_scale, value), bn_shift);
@@ -182,11 +190,14 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
 
 inline void finish_tile(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
   if (e.stream == nullptr && e.bits == nullptr && e.row_sums == nullptr && e.dots == nullptr) return;
-  const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
+  const bool wide = is_wide(e);
+  const bool all = wide && e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
                    e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
   if (all && block.whole_halves) return finish_block(shape, e, block, tile);
   int offset = 0;
-  for (; block.whole_bytes && offset + 8 <= block.channels; offset += 8) finish_eight(shape, e, block, tile, offset);
+  for (; wide && block.whole_bytes && offset + 8 <= block.channels; offset += 8) {
+    finish_eight(shape, e, block, tile, offset);
+  }
   for (int i = 0; i < tile.pixels; ++i) {
     for (int o = offset; o < block.channels; ++o) {
       const int dot = static_cast<int>(tile.starts[i] - kTwoTo23) - tile.twice[i * kLanes + count_of(o)];

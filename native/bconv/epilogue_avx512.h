@@ -36,8 +36,10 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
     bits = reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * bits_stride + place.word * sizeof(std::uint64_t) +
            place.bit / 8;
   }
-  const float* skip = kAll || e.skip != nullptr ? e.skip + tile.pixel * e.skip_stride + c : nullptr;
-  float* stream = kAll || e.stream != nullptr ? e.stream + tile.pixel * e.stream_stride + c : nullptr;
+  const float* skip =
+      kAll || e.skip != nullptr ? static_cast<const float*>(e.skip) + tile.pixel * e.skip_stride + c : nullptr;
+  float* stream =
+      kAll || e.stream != nullptr ? static_cast<float*>(e.stream) + tile.pixel * e.stream_stride + c : nullptr;
   // Copies, since a store of bytes may change anything the compiler does not hold in a register.
   const std::size_t dot_stride = tile.dot_stride, skip_stride = e.skip_stride, stream_stride = e.stream_stride;
   const int pixels = tile.pixels;
@@ -72,7 +74,8 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
 inline void finish_tile(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
   // Sixteen channels fill two bytes of the bit plane only where groups of it start at such places.
   const bool whole = e.bits == nullptr || (e.bits_per_group % 16 == 0 && tile.channel % 16 == 0);
-  if (tile.channels == 16 && whole) {
+  const bool wide = e.skip_type == StreamType::fp32 && e.stream_type == StreamType::fp32;
+  if (tile.channels == 16 && whole && wide) {
     const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
                      e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
     if (all) {

@@ -1,7 +1,7 @@
 // The fused epilogue, one value at a time: the specification of the arithmetic, and the path for odd channels of the
 // vector epilogues.
 //
-//   v = float(dot) * scale;  v = signbit(v) ? slope * v : v;  r = v + skip;  stream = r;  row_sums += r;
+//   v = float(dot) * scale;  v = signbit(v) ? slope * v : v;  r = v + skip;  stream = r, rounded;  row_sums += r;
 //   bit = (bn_scale * r + bn_shift >= 0)
 //
 // Each operation rounds once, in this order. The files that include it are compiled with -ffp-contract=off, so no
@@ -54,8 +54,8 @@ inline void finish_one(const ConvShape& shape, const Epilogue& e, std::size_t pi
   float value = static_cast<float>(dot);
   if (e.scale != nullptr) value = value * e.scale[c];
   if (e.slope != nullptr && std::signbit(value)) value = e.slope[c] * value;
-  if (e.skip != nullptr) value = value + e.skip[pixel * e.skip_stride + c];
-  if (e.stream != nullptr) e.stream[pixel * e.stream_stride + c] = value;
+  if (e.skip != nullptr) value = value + load_value(e.skip, pixel * e.skip_stride + c, e.skip_type);
+  if (e.stream != nullptr) store_value(e.stream, pixel * e.stream_stride + c, value, e.stream_type);
   if (e.row_sums != nullptr) e.row_sums[row * channels + c] += value;
   if (e.bits != nullptr) {
     const float normal = e.bn_scale[c] * value + e.bn_shift[c];

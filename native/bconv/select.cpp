@@ -10,34 +10,25 @@ namespace {
 struct IsaEntry {
   Isa isa;
   const char* name;
-  const Kernel* kernel;
 };
 
 // From worst to best.
 constexpr IsaEntry kIsas[] = {
-    {Isa::reference, "reference", &kReferenceKernel},
-    {Isa::portable, "portable", &kPortableKernel},
-#ifdef EBNET_X86_64
-    {Isa::avx2, "avx2", &kAvx2Kernel},
-    {Isa::avx512, "avx512", &kAvx512Kernel},
-#endif
+    {Isa::reference, "reference"}, {Isa::portable, "portable"}, {Isa::avx2, "avx2"},
+    {Isa::avx512, "avx512"},       {Isa::amx, "amx"},
 };
-
-const IsaEntry* find(Isa isa) {
-  for (const IsaEntry& entry : kIsas) {
-    if (entry.isa == isa) return &entry;
-  }
-  return nullptr;
-}
 
 }  // namespace
 
 const std::vector<const Kernel*>& all_kernels() {
-  static const std::vector<const Kernel*> kernels = [] {
-    std::vector<const Kernel*> list;
-    for (const IsaEntry& entry : kIsas) list.push_back(entry.kernel);
-    return list;
-  }();
+  static const std::vector<const Kernel*> kernels = {
+      &kReferenceKernel,
+      &kPortableKernel,
+#ifdef EBNET_X86_64
+      &kAvx2Kernel,
+      &kAvx512Kernel,
+#endif
+  };
   return kernels;
 }
 
@@ -60,14 +51,23 @@ bool cpu_supports(Isa isa) {
 }
 
 const char* isa_name(Isa isa) {
-  const IsaEntry* entry = find(isa);
-  return entry != nullptr ? entry->name : "unknown";
+  for (const IsaEntry& entry : kIsas) {
+    if (entry.isa == isa) return entry.name;
+  }
+  return "unknown";
 }
 
-const Kernel& select(const ConvShape& shape, Isa isa) {
-  const IsaEntry* entry = find(isa);
-  return entry != nullptr && entry->kernel->supports(shape) ? *entry->kernel : kPortableKernel;
+std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa) {
+  std::vector<const Kernel*> found;
+  for (int level = static_cast<int>(isa); found.empty(); --level) {
+    for (const Kernel* kernel : all_kernels()) {
+      if (kernel->isa == static_cast<Isa>(level) && kernel->supports(shape)) found.push_back(kernel);
+    }
+  }
+  return found;
 }
+
+const Kernel& select(const ConvShape& shape, Isa isa) { return *kernels_for(shape, isa).back(); }
 
 Isa requested_isa() {
   std::string usable;

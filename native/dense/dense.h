@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "bconv/bconv.h"
-#include "dense/half.h"
+#include "reals/half.h"
 
 namespace ebnet {
 

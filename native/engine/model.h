@@ -6,7 +6,7 @@
 
 #include "bconv/bconv.h"
 #include "dense/dense.h"
-#include "dense/half.h"
+#include "reals/half.h"
 #include "engine/experts.h"
 #include "engine/limits.h"
 #include "engine/program.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dense/half.h"
+#include "reals/half.h"
 #include "engine/limits.h"
 #include "engine/source.h"
 

@@ -28,6 +28,8 @@ template <typename T>
 using MaybeIn = std::optional<In<T>>;
 template <typename T>
 using MaybeOut = std::optional<Out<T>>;
+using MaybeRead = std::optional<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>;
+using MaybeWrite = std::optional<nb::ndarray<nb::c_contig, nb::device::cpu>>;
 
 // A pointer into an array that must hold `count` values; null for None.
 template <typename Array>
@@ -36,6 +38,25 @@ auto pointer(const std::optional<Array>& array, std::size_t count, const char* n
   require(array->size() == count, std::string(name) + " holds " + std::to_string(array->size()) + " values, expected " +
                                       std::to_string(count));
   return array->data();
+}
+
+// The same for values of a stream, which come as float32 or as the bits of a narrow type.
+template <typename Array>
+auto stream_pointer(const std::optional<Array>& array, std::size_t count, StreamType type, const char* name)
+    -> decltype(array->data()) {
+  if (array.has_value()) {
+    const bool fits = type == StreamType::fp32 ? array->dtype() == nb::dtype<float>()
+                                               : array->dtype() == nb::dtype<std::uint16_t>();
+    require(fits, std::string(name) + " is float32 for fp32, else uint16");
+  }
+  return pointer(array, count, name);
+}
+
+StreamType stream_type_of(const std::string& name) {
+  if (name == "fp32") return StreamType::fp32;
+  if (name == "fp16") return StreamType::fp16;
+  require(name == "bf16", "no stream type is called " + name);
+  return StreamType::bf16;
 }
 
 // The thirteen numbers of a ConvShape, in its order.
@@ -68,9 +89,10 @@ std::size_t pixels(int h, int w) { return static_cast<std::size_t>(h) * static_c
 // Runs one kernel on one sample, rows [0, split) and [split, all) apart, into the arrays given. Returns the name of the
 // kernel that ran.
 std::string run(const std::string& name, const std::vector<int>& numbers, const In<std::uint8_t>& canonical,
-                const In<std::uint64_t>& input, MaybeIn<float> scale, MaybeIn<float> slope, MaybeIn<float> skip,
-                MaybeIn<float> bn_scale, MaybeIn<float> bn_shift, int bits_per_group, MaybeOut<float> stream,
-                MaybeOut<std::uint64_t> bits, MaybeOut<float> row_sums, MaybeOut<std::int32_t> dots, int split) {
+                const In<std::uint64_t>& input, MaybeIn<float> scale, MaybeIn<float> slope, MaybeRead skip,
+                MaybeIn<float> bn_scale, MaybeIn<float> bn_shift, int bits_per_group, MaybeWrite stream,
+                MaybeOut<std::uint64_t> bits, MaybeOut<float> row_sums, MaybeOut<std::int32_t> dots, int split,
+                const std::string& skip_type, const std::string& stream_type) {
   const ConvShape shape = shape_of(numbers);
   const Kernel& kernel = kernel_of(name, shape);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
@@ -82,9 +104,11 @@ std::string run(const std::string& name, const std::vector<int>& numbers, const 
   Epilogue e;
   e.scale = pointer(scale, channels, "scale");
   e.slope = pointer(slope, channels, "slope");
-  e.skip = pointer(skip, outputs * channels, "skip");
+  e.skip_type = stream_type_of(skip_type);
+  e.stream_type = stream_type_of(stream_type);
+  e.skip = stream_pointer(skip, outputs * channels, e.skip_type, "skip");
   e.skip_stride = channels;
-  e.stream = pointer(stream, outputs * channels, "stream");
+  e.stream = stream_pointer(stream, outputs * channels, e.stream_type, "stream");
   e.stream_stride = channels;
   e.bn_scale = pointer(bn_scale, channels, "bn_scale");
   e.bn_shift = pointer(bn_shift, channels, "bn_shift");
@@ -275,6 +299,7 @@ void bind_kernels(nb::module_& parent) {
         nb::arg("bn_scale").none() = nb::none(), nb::arg("bn_shift").none() = nb::none(), nb::arg("bits_per_group") = 0,
         nb::arg("stream").none() = nb::none(), nb::arg("bits").none() = nb::none(),
         nb::arg("row_sums").none() = nb::none(), nb::arg("dots").none() = nb::none(), nb::arg("split") = 0,
+        nb::arg("skip_type") = "fp32", nb::arg("stream_type") = "fp32",
         "Run one kernel into the arrays given; returns its name.");
   nb::class_<Timing>(m, "Timing")
       .def(nb::init<const std::string&, const std::vector<int>&>(), nb::arg("name"), nb::arg("shape"))

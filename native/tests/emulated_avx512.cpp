@@ -1,20 +1,39 @@
-// The AVX-512 kernel behind a C function, for the build in which its intrinsics are emulated.
+// The kernels for wide vectors behind a C function, for the build in which their intrinsics are emulated.
+#include <cstring>
+
 #include "bconv/avx512_layout.h"
 #include "bconv/kernels.h"
 
-extern "C" const char* ebnet_run_emulated_avx512(const int* n, const std::uint8_t* canonical, const std::uint64_t* input,
-                                                 const float* scale, const float* slope, const float* skip,
-                                                 const float* bn_scale, const float* bn_shift, float* stream,
-                                                 std::uint64_t* bits, float* row_sums, std::int32_t* dots,
-                                                 int bits_per_group, int split) {
+// Runs the kernel of that name on one sample, rows [0, split) and the others apart. Returns the name, or null where no
+// emulated kernel has it or the kernel does not support the shape.
+extern "C" const char* ebnet_run_emulated(const char* name, const int* n, const std::uint8_t* canonical,
+                                          const std::uint64_t* input, const float* scale, const float* slope,
+                                          const void* skip, const float* bn_scale, const float* bn_shift, void* stream,
+                                          std::uint64_t* bits, float* row_sums, std::int32_t* dots, int skip_type,
+                                          int stream_type, int bits_per_group, int split) {
   const ebnet::ConvShape shape{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12]};
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
-  const ebnet::Epilogue epilogue{scale,    slope,    skip, channels,       stream,   channels,
-                                 bn_scale, bn_shift, bits, bits_per_group, row_sums, dots};
-  const ebnet::Kernel& kernel = ebnet::kAvx512Kernel;
-  const ebnet::PackedWeights weights = kernel.prepare(canonical, shape);
-  ebnet::AlignedBytes scratch(kernel.scratch_bytes(shape));
-  kernel.run({&shape, &weights, input, &epilogue, 0, split, scratch.data()});
-  kernel.run({&shape, &weights, input, &epilogue, split, shape.out_h(), scratch.data()});
-  return "avx512-popcount (emulated)";
+  ebnet::Epilogue e;
+  e.scale = scale;
+  e.slope = slope;
+  e.skip = skip;
+  e.skip_type = static_cast<ebnet::StreamType>(skip_type);
+  e.stream = stream;
+  e.stream_type = static_cast<ebnet::StreamType>(stream_type);
+  e.skip_stride = e.stream_stride = channels;
+  e.bn_scale = bn_scale;
+  e.bn_shift = bn_shift;
+  e.bits = bits;
+  e.bits_per_group = bits_per_group;
+  e.row_sums = row_sums;
+  e.dots = dots;
+  for (const ebnet::Kernel* kernel : {&ebnet::kAvx512Kernel}) {
+    if (std::strcmp(kernel->name, name) != 0 || !kernel->supports(shape)) continue;
+    const ebnet::PackedWeights weights = kernel->prepare(canonical, shape);
+    ebnet::AlignedBytes scratch(kernel->scratch_bytes(shape));
+    kernel->run({&shape, &weights, input, &e, 0, split, scratch.data()});
+    kernel->run({&shape, &weights, input, &e, split, shape.out_h(), scratch.data()});
+    return kernel->name;
+  }
+  return nullptr;
 }

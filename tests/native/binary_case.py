@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
+import torch
 from ebnet._native import kernels
 from hypothesis import strategies as st
 
 Runner = Callable[..., str]
 """A function with the signature of `ebnet._native.kernels.run` without the kernel's name."""
+
+
+STREAM_TYPES = ["fp32", "fp16", "bf16"]
+"""As the native StreamType has them."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,33 @@ def native(name: str) -> Runner:
     return lambda *arguments, **options: kernels.run(name, *arguments, **options)
 
 
-def run_case(run: Runner, case: Case, split: int = 0, want_dots: bool = True) -> Result:
+def narrowed(values: np.ndarray, stream_type: str) -> np.ndarray:
+    """Values as a stream of that type holds them: float32, or the bits of the narrow type, rounded to the nearest."""
+    if stream_type == "fp32":
+        return values
+    if stream_type == "fp16":
+        with np.errstate(over="ignore"):
+            return values.astype(np.float16).view(np.uint16)
+    return torch.from_numpy(values).to(torch.bfloat16).view(torch.uint16).numpy()
+
+
+def widened(values: np.ndarray, stream_type: str) -> np.ndarray:
+    """What `narrowed` gave, as float32."""
+    if stream_type == "fp32":
+        return values
+    if stream_type == "fp16":
+        return values.view(np.float16).astype(np.float32)
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
+def run_case(
+    run: Runner,
+    case: Case,
+    split: int = 0,
+    want_dots: bool = True,
+    skip_type: str = "fp32",
+    stream_type: str = "fp32",
+) -> Result:
     """Dot products and the full epilogue. Without dots the kernels take their path for a network's body."""
     s = case.shape
     pixels = (s.out_h, s.out_w)
@@ -144,7 +175,7 @@ def run_case(run: Runner, case: Case, split: int = 0, want_dots: bool = True) ->
     result = Result(
         "",
         np.full((*pixels, s.out_channels), -7, np.int32),
-        np.full((*pixels, s.out_channels), np.nan, np.float32),
+        narrowed(np.full((*pixels, s.out_channels), np.nan, np.float32), stream_type),
         np.full((*pixels, case.next_groups, (per_group + 63) // 64), 2**64 - 1, np.uint64),
         np.full((s.out_h, s.out_channels), np.nan, np.float32),
     )
@@ -154,7 +185,7 @@ def run_case(run: Runner, case: Case, split: int = 0, want_dots: bool = True) ->
         pack_planes(case.input, s.groups),
         scale=case.scale,
         slope=case.slope,
-        skip=case.skip,
+        skip=narrowed(case.skip, skip_type),
         bn_scale=case.bn_scale,
         bn_shift=case.bn_shift,
         bits_per_group=per_group,
@@ -163,6 +194,8 @@ def run_case(run: Runner, case: Case, split: int = 0, want_dots: bool = True) ->
         row_sums=result.row_sums,
         dots=result.dots if want_dots else None,
         split=split,
+        skip_type=skip_type,
+        stream_type=stream_type,
     )
     return result
 
@@ -170,6 +203,6 @@ def run_case(run: Runner, case: Case, split: int = 0, want_dots: bool = True) ->
 def assert_equal(got: Result, expected: Result) -> None:
     """Bit for bit: integers, floats and packed signs."""
     np.testing.assert_array_equal(got.dots, expected.dots)
-    np.testing.assert_array_equal(got.stream.view(np.uint32), expected.stream.view(np.uint32))
+    np.testing.assert_array_equal(got.stream.view(np.uint8), expected.stream.view(np.uint8))
     np.testing.assert_array_equal(got.bits, expected.bits)
     np.testing.assert_array_equal(got.row_sums.view(np.uint32), expected.row_sums.view(np.uint32))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.native.binary_case import Runner
+from tests.native.binary_case import STREAM_TYPES, Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ["tests/emulated_avx512.cpp", "bconv/avx512.cpp", "bconv/avx512_layout.cpp", "bconv/aligned.cpp"]
@@ -28,9 +28,9 @@ def build(directory: Path) -> Path:
     return library
 
 
-def runner(library: Path) -> Runner:
-    """The library behind the signature of a native kernel."""
-    function = ctypes.CDLL(str(library)).ebnet_run_emulated_avx512
+def runner(library: Path, name: str) -> Runner:
+    """One kernel of the library behind the signature of a native kernel; its name comes back as `NAME (emulated)`."""
+    function = ctypes.CDLL(str(library)).ebnet_run_emulated
     function.restype = ctypes.c_char_p
 
     def pointer(array: np.ndarray | None) -> ctypes.c_void_p:
@@ -39,14 +39,17 @@ def runner(library: Path) -> Runner:
     def run(shape: list[int], weights: np.ndarray, input: np.ndarray, **options: Any) -> str:
         arrays = ("scale", "slope", "skip", "bn_scale", "bn_shift", "stream", "bits", "row_sums", "dots")
         numbers = np.array(shape, np.int32)
-        name = function(
+        ran = function(
+            name.encode(),
             pointer(numbers),
             pointer(weights),
             pointer(input),
             *(pointer(options[array]) for array in arrays),
+            *(ctypes.c_int(STREAM_TYPES.index(options[of])) for of in ("skip_type", "stream_type")),
             ctypes.c_int(options["bits_per_group"]),
             ctypes.c_int(options["split"]),
         )
-        return str(name.decode())
+        assert ran is not None, f"no emulated {name} for the shape {shape}"
+        return f"{ran.decode()} (emulated)"
 
     return run

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from ebnet._native import kernels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.native.binary_case import Case, Runner, Shape, assert_equal, make_case, native, pack_planes, run_case, shapes
+from tests.native.binary_case import (
+    STREAM_TYPES,
+    Case,
+    Runner,
+    Shape,
+    assert_equal,
+    make_case,
+    narrowed,
+    native,
+    pack_planes,
+    run_case,
+    shapes,
+    widened,
+)
 from tests.native.emulated import build, runner
 
 RUNS_HERE = dict(kernels.names())
-EMULATED = "avx512-popcount (emulated)"
+EMULATED = ["avx512-popcount"]
+"""Kernels whose arithmetic is tested on any CPU, their instructions emulated."""
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # The layers of 1262-2-4:8:8:16, cropped in height: in, out, groups, kernel, stride, height, width.
@@ -32,18 +48,18 @@ NETWORK = [
 
 
 @pytest.fixture(scope="session")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    return runner(build(tmp_path_factory.mktemp("emulated")))
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("emulated"))
 
 
-@pytest.fixture(params=[*(name for name in RUNS_HERE if name != "reference"), EMULATED])
+@pytest.fixture(params=[*(name for name in RUNS_HERE if name != "reference"), *(f"{n} (emulated)" for n in EMULATED)])
 def kernel(request: pytest.FixtureRequest) -> tuple[str, Runner]:
     """A kernel's name and the way to run it."""
     name = request.param
-    if name == EMULATED:
-        return name, request.getfixturevalue("emulated")
+    if name.endswith(" (emulated)"):
+        return name, runner(request.getfixturevalue("emulated"), name.removesuffix(" (emulated)"))
     if not RUNS_HERE[name]:
-        pytest.skip(f"this CPU has not the instructions of {name}; its arithmetic is tested as {EMULATED}")
+        pytest.skip(f"this CPU has not the instructions of {name}; its arithmetic is tested as {name} (emulated)")
     return name, native(name)
 
 
@@ -93,6 +109,28 @@ def test_a_kernel_equals_the_reference(
     body = run_case(run, case, split, want_dots=False)
     body.dots = expected.dots
     assert_equal(body, expected)
+
+
+@FEW
+@given(
+    shape=shapes(),
+    seed=st.integers(0, 2**32 - 1),
+    types=st.tuples(*2 * [st.sampled_from(STREAM_TYPES)]),
+    dots=st.booleans(),
+)
+def test_a_narrow_stream_is_rounded_where_it_is_stored(
+    kernel: tuple[str, Runner], shape: Shape, seed: int, types: tuple[str, str], dots: bool
+) -> None:
+    """Of a narrow skip what is read is exact; sums and signs are those of the values before they are rounded."""
+    skip_type, stream_type = types
+    case = make_case(shape, seed)
+    case.skip *= np.float32(10) ** np.random.default_rng(seed).integers(-9, 6, case.skip.shape).astype(np.float32)
+    result = run_case(kernel[1], case, want_dots=dots, skip_type=skip_type, stream_type=stream_type)
+    case.skip = widened(narrowed(case.skip, skip_type), skip_type)
+    expected = run_case(native("reference"), case)
+    expected.stream = narrowed(expected.stream, stream_type)
+    result.dots = result.dots if dots else expected.dots
+    assert_equal(result, expected)
 
 
 @pytest.mark.parametrize("layer", NETWORK, ids=str)
