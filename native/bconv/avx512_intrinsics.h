@@ -4,14 +4,42 @@
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
 
-// The one intrinsic SIMDe 0.7.4 lacks.
+// Those that SIMDe 0.7.4 lacks. Halves are converted by the instructions of the CPU (F16C), not by our own functions.
 inline simde__m512 emulated_cvtepi32_ps(simde__m512i integers) {
   const simde__m512i_private from = simde__m512i_to_private(integers);
   simde__m512_private to;
   for (int lane = 0; lane < 16; ++lane) to.f32[lane] = static_cast<float>(from.i32[lane]);
   return simde__m512_from_private(to);
 }
+inline simde__m512i emulated_cvtepu16_epi32(simde__m256i shorts) {
+  const simde__m256i_private from = simde__m256i_to_private(shorts);
+  simde__m512i_private to;
+  for (int lane = 0; lane < 16; ++lane) to.u32[lane] = from.u16[lane];
+  return simde__m512i_from_private(to);
+}
+inline simde__m256i emulated_cvtepi32_epi16(simde__m512i integers) {
+  const simde__m512i_private from = simde__m512i_to_private(integers);
+  simde__m256i_private to;
+  for (int lane = 0; lane < 16; ++lane) to.i16[lane] = static_cast<std::int16_t>(from.i32[lane]);
+  return simde__m256i_from_private(to);
+}
+inline simde__m512 emulated_cvtph_ps(simde__m256i halves) {
+  const simde__m256i_private from = simde__m256i_to_private(halves);
+  simde__m512_private to;
+  for (int half = 0; half < 2; ++half) to.m256[half] = _mm256_cvtph_ps(from.m128i[half]);
+  return simde__m512_from_private(to);
+}
+inline simde__m256i emulated_cvtps_ph(simde__m512 values) {
+  const simde__m512_private from = simde__m512_to_private(values);
+  simde__m256i_private to;
+  for (int half = 0; half < 2; ++half) to.m128i[half] = _mm256_cvtps_ph(from.m256[half], _MM_FROUND_TO_NEAREST_INT);
+  return simde__m256i_from_private(to);
+}
 #define _mm512_cvtepi32_ps emulated_cvtepi32_ps
+#define _mm512_cvtepu16_epi32 emulated_cvtepu16_epi32
+#define _mm512_cvtepi32_epi16 emulated_cvtepi32_epi16
+#define _mm512_cvtph_ps emulated_cvtph_ps
+#define _mm512_cvtps_ph(values, to_nearest) emulated_cvtps_ph(values)
 #else
 #include <immintrin.h>
 #endif

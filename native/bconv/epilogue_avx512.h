@@ -14,8 +14,57 @@ struct Tile32 {
   int pixels, channel, channels;
 };
 
+// Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L1, and slices
+// of a few channels are no pattern a hardware prefetcher follows.
+inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
+  constexpr std::size_t kLine = 64;
+  const auto lines = [&](const void* values, std::size_t stride, StreamType type, auto prefetch) {
+    const std::size_t bytes = static_cast<std::size_t>(channels) * value_bytes(type);
+    const char* from = static_cast<const char*>(values) + (pixel * stride + static_cast<std::size_t>(channel)) * value_bytes(type);
+    for (int i = 0; i < pixels; ++i, from += stride * value_bytes(type)) {
+      for (std::size_t byte = 0; byte < bytes; byte += kLine) prefetch(from + byte);
+    }
+  };
+  if (e.stream != nullptr) {
+    lines(e.stream, e.stream_stride, e.stream_type, [](const char* line) { __builtin_prefetch(line, 1); });
+  }
+  if (e.skip != nullptr && e.skip != e.stream) {
+    lines(e.skip, e.skip_stride, e.skip_type, [](const char* line) { __builtin_prefetch(line, 0); });
+  }
+}
+
+// Sixteen values of a stream, widened.
+template <StreamType kType>
+inline __m512 load_sixteen(const void* values) {
+  if constexpr (kType == StreamType::fp32) return _mm512_loadu_ps(values);
+  if constexpr (kType != StreamType::fp32) {
+    const __m256i narrow = _mm256_loadu_si256(static_cast<const __m256i*>(values));
+    if constexpr (kType == StreamType::fp16) return _mm512_cvtph_ps(narrow);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
+  }
+}
+
+// float_to_bfloat16 in every lane.
+inline __m256i round_to_bfloat16(__m512 values) {
+  const __m512i words = _mm512_castps_si512(values);
+  const __m512i last_place = _mm512_and_si512(_mm512_srli_epi32(words, 16), _mm512_set1_epi32(1));
+  const __m512i raised = _mm512_add_epi32(_mm512_add_epi32(words, _mm512_set1_epi32(0x7FFF)), last_place);
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(raised, 16));
+}
+
+template <StreamType kType>
+inline void store_sixteen(void* to, __m512 values) {
+  if constexpr (kType == StreamType::fp32) {
+    _mm512_storeu_ps(to, values);
+  } else if constexpr (kType == StreamType::fp16) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT));
+  } else {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), round_to_bfloat16(values));
+  }
+}
+
 // kAll: every step of the epilogue is wanted (the body of a network), so no step is tested for in the loop.
-template <bool kAll>
+template <bool kAll, StreamType kSkip, StreamType kStream>
 inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
   const std::size_t c = static_cast<std::size_t>(tile.channel);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
@@ -36,12 +85,16 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
     bits = reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * bits_stride + place.word * sizeof(std::uint64_t) +
            place.bit / 8;
   }
-  const float* skip =
-      kAll || e.skip != nullptr ? static_cast<const float*>(e.skip) + tile.pixel * e.skip_stride + c : nullptr;
-  float* stream =
-      kAll || e.stream != nullptr ? static_cast<float*>(e.stream) + tile.pixel * e.stream_stride + c : nullptr;
   // Copies, since a store of bytes may change anything the compiler does not hold in a register.
-  const std::size_t dot_stride = tile.dot_stride, skip_stride = e.skip_stride, stream_stride = e.stream_stride;
+  const std::size_t dot_stride = tile.dot_stride;
+  const std::size_t skip_stride = e.skip_stride * value_bytes(kSkip);
+  const std::size_t stream_stride = e.stream_stride * value_bytes(kStream);
+  const char* skip = kAll || e.skip != nullptr
+                         ? static_cast<const char*>(e.skip) + tile.pixel * skip_stride + c * value_bytes(kSkip)
+                         : nullptr;
+  char* stream = kAll || e.stream != nullptr
+                     ? static_cast<char*>(e.stream) + tile.pixel * stream_stride + c * value_bytes(kStream)
+                     : nullptr;
   const int pixels = tile.pixels;
   const std::int32_t* tile_dots = tile.dots;
   std::int32_t* const wide_dots = e.dots != nullptr ? e.dots + tile.pixel * channels + c : nullptr;
@@ -53,11 +106,11 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
     const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(value));
     value = _mm512_mask_mul_ps(value, negative, slope, value);
     if (kAll || skip != nullptr) {
-      value = _mm512_add_ps(value, _mm512_loadu_ps(skip));
+      value = _mm512_add_ps(value, load_sixteen<kSkip>(skip));
       skip += skip_stride;
     }
     if (kAll || stream != nullptr) {
-      _mm512_storeu_ps(stream, value);
+      store_sixteen<kStream>(stream, value);
       stream += stream_stride;
     }
     sum = _mm512_add_ps(sum, value);
@@ -71,19 +124,38 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
   if (row_sums != nullptr) _mm512_storeu_ps(row_sums, sum);
 }
 
+template <bool kAll, StreamType kSkip>
+inline void finish_sixteen_to(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
+  switch (e.stream_type) {
+    case StreamType::fp16:
+      return finish_sixteen<kAll, kSkip, StreamType::fp16>(shape, e, tile);
+    case StreamType::bf16:
+      return finish_sixteen<kAll, kSkip, StreamType::bf16>(shape, e, tile);
+    default:
+      return finish_sixteen<kAll, kSkip, StreamType::fp32>(shape, e, tile);
+  }
+}
+
+template <bool kAll>
+inline void finish_sixteen_of(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
+  switch (e.skip_type) {
+    case StreamType::fp16:
+      return finish_sixteen_to<kAll, StreamType::fp16>(shape, e, tile);
+    case StreamType::bf16:
+      return finish_sixteen_to<kAll, StreamType::bf16>(shape, e, tile);
+    default:
+      return finish_sixteen_to<kAll, StreamType::fp32>(shape, e, tile);
+  }
+}
+
 inline void finish_tile(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
+  if (e.stream == nullptr && e.bits == nullptr && e.row_sums == nullptr && e.dots == nullptr) return;
   // Sixteen channels fill two bytes of the bit plane only where groups of it start at such places.
   const bool whole = e.bits == nullptr || (e.bits_per_group % 16 == 0 && tile.channel % 16 == 0);
-  const bool wide = e.skip_type == StreamType::fp32 && e.stream_type == StreamType::fp32;
-  if (tile.channels == 16 && whole && wide) {
+  if (tile.channels == 16 && whole) {
     const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
                      e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
-    if (all) {
-      finish_sixteen<true>(shape, e, tile);
-    } else {
-      finish_sixteen<false>(shape, e, tile);
-    }
-    return;
+    return all ? finish_sixteen_of<true>(shape, e, tile) : finish_sixteen_of<false>(shape, e, tile);
   }
   for (int i = 0; i < tile.pixels; ++i) {
     for (int o = 0; o < tile.channels; ++o) {

@@ -27,6 +27,7 @@ const std::vector<const Kernel*>& all_kernels() {
 #ifdef EBNET_X86_64
       &kAvx2Kernel,
       &kAvx512Kernel,
+      &kAvx512CarrySaveKernel,
 #endif
   };
   return kernels;
