@@ -18,20 +18,20 @@ void require_images(int batch) {
 
 }  // namespace
 
-Status Engine::load(const std::shared_ptr<const Source>& source, int threads, std::unique_ptr<Engine>* engine,
-                    const Limits& limits) {
+Status Engine::load(const std::shared_ptr<const Source>& source, const Options& options,
+                    std::unique_ptr<Engine>* engine, const Limits& limits) {
   return guarded([&] {
-    if (threads < 1 || threads > kMaxThreads) {
+    if (options.threads < 1 || options.threads > kMaxThreads) {
       fail(Error::ArgumentInvalid,
-           "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
+           "threads=" + std::to_string(options.threads) + ": expected 1 to " + std::to_string(kMaxThreads));
     }
-    engine->reset(new Engine(read_model(source, limits), threads, limits));
+    engine->reset(new Engine(read_model(source, limits), options, limits));
   });
 }
 
-Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine) {
+Status Engine::load_file(const std::string& path, const Options& options, std::unique_ptr<Engine>* engine) {
   Status status;
-  const Status opened = guarded([&] { status = load(std::make_shared<FileSource>(path), threads, engine); });
+  const Status opened = guarded([&] { status = load(std::make_shared<FileSource>(path), options, engine); });
   return opened ? status : opened;
 }
 
@@ -47,7 +47,7 @@ void Engine::prepare(int batch, int height, int width) {
   require_images(batch);
   const bool same_size = executor_ != nullptr && executor_->plan().height == height && executor_->plan().width == width;
   if (same_size && executor_->slots() >= slots_for(executor_->plan(), batch)) return;
-  Plan plan = make_plan(model_, height, width, limits_);
+  Plan plan = make_plan(model_, height, width, options_.stream, limits_);
   const int slots = slots_for(plan, batch);
   executor_.reset();
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {

@@ -52,13 +52,6 @@ auto stream_pointer(const std::optional<Array>& array, std::size_t count, Stream
   return pointer(array, count, name);
 }
 
-StreamType stream_type_of(const std::string& name) {
-  if (name == "fp32") return StreamType::fp32;
-  if (name == "fp16") return StreamType::fp16;
-  require(name == "bf16", "no stream type is called " + name);
-  return StreamType::bf16;
-}
-
 // The thirteen numbers of a ConvShape, in its order.
 ConvShape shape_of(const std::vector<int>& n) {
   require(n.size() == 13, "a shape has 13 numbers, got " + std::to_string(n.size()));
