@@ -54,7 +54,8 @@ class Engine {
       : limits_(limits), options_(options), model_(std::move(model)), pool_(options.threads) {}
   // Images under way at once.
   int slots_for(const Plan& plan, int batch) const;
-  // Both with the lock held.
+  // All with the lock held. True where another kernel than before was chosen.
+  bool choose_kernels(const Plan& plan);
   void prepare(int batch, int height, int width);
   void run_recorded(const Images& images, float* logits, const Record& record);
 
