@@ -103,14 +103,14 @@ void count_tile(const Tile& tile, const Sums& sums, std::int32_t* dots) {
 // have in the input. Those that run over the end of a row or a pixel are never read.
 void sum_triples(const ConvTask& task, const Triples& triples) {
   const ConvShape& s = *task.shape;
-  const int last_y = (task.row_end - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h - s.pad_h;
   const int first_y = task.row_begin * s.stride_h - s.pad_h;
-  const std::size_t row_words = static_cast<std::size_t>(s.in_w) * static_cast<std::size_t>(s.words_per_pixel()) * 2;
-  const std::size_t distance = static_cast<std::size_t>(triples.distance);
+  const int last_y = (task.row_end - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h - s.pad_h;
+  const std::ptrdiff_t row_words = static_cast<std::ptrdiff_t>(s.in_w) * s.words_per_pixel() * 2;
+  const std::ptrdiff_t distance = triples.distance;
   const std::uint32_t* from = reinterpret_cast<const std::uint32_t*>(task.input);
   std::uint32_t* to = static_cast<std::uint32_t*>(task.scratch);
-  std::size_t at = first_y < 0 ? 0 : static_cast<std::size_t>(first_y) * row_words;
-  const std::size_t end = static_cast<std::size_t>(smaller(last_y + 1, s.in_h)) * row_words - 2 * distance;
+  std::ptrdiff_t at = first_y < 0 ? 0 : first_y * row_words;
+  const std::ptrdiff_t end = smaller(last_y + 1, s.in_h) * row_words - 2 * distance;
   for (; at + kLanes <= end; at += kLanes) {
     const __m512i sums = _mm512_ternarylogic_epi32(_mm512_loadu_si512(from + at), _mm512_loadu_si512(from + at + distance),
                                                    _mm512_loadu_si512(from + at + 2 * distance), kXor3);

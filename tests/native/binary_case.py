@@ -77,6 +77,33 @@ def shapes(draw: st.DrawFn, most: int = 96) -> Shape:
     )
 
 
+@st.composite
+def plain_shapes(draw: st.DrawFn) -> Shape:
+    """Kernels of one or three columns, rows of at least seven pixels: what kernels have straight-line tiles for."""
+    groups = draw(st.sampled_from([1, 2, 4]))
+    kernel_w = draw(st.sampled_from([1, 3]))
+    # A kernel of one column takes its three words for a carry-save step from one pixel.
+    inputs = st.integers(1, 70) if kernel_w == 3 else st.sampled_from([65, 96, 100, 128, 160, 250])
+    kernel_h, dilation_h = draw(st.sampled_from([1, 3])), draw(st.sampled_from([1, 2]))
+    stride_w, pad_w = draw(st.sampled_from([1, 2])), draw(st.integers(0, kernel_w // 2))
+    out_w = draw(st.sampled_from([7, 8, 9, 13, 14, 16, 17]))
+    return Shape(
+        groups * draw(inputs),
+        groups * draw(st.sampled_from([1, 16, 20, 32, 48, 64])),
+        groups,
+        kernel_h,
+        kernel_w,
+        draw(st.sampled_from([1, 2])),
+        stride_w,
+        draw(st.integers(0, 2)),
+        pad_w,
+        dilation_h,
+        1,
+        dilation_h * (kernel_h - 1) + draw(st.integers(1, 4)),
+        (out_w - 1) * stride_w + kernel_w - 2 * pad_w + draw(st.integers(0, stride_w - 1)),
+    )
+
+
 def pack_planes(bits: np.ndarray, groups: int) -> np.ndarray:
     """Bits [..., channels] to words [..., groups, ceil(channels per group / 64)], unused bits 0."""
     per_group = bits.shape[-1] // groups

@@ -20,6 +20,7 @@ from tests.native.binary_case import (
     narrowed,
     native,
     pack_planes,
+    plain_shapes,
     run_case,
     shapes,
     widened,
@@ -27,8 +28,10 @@ from tests.native.binary_case import (
 from tests.native.emulated import build, runner
 
 RUNS_HERE = dict(kernels.names())
-EMULATED = ["avx512-popcount"]
+EMULATED = ["avx512-popcount", "avx512-carry-save"]
 """Kernels whose arithmetic is tested on any CPU, their instructions emulated."""
+PLAIN_ONLY = ["avx512-carry-save"]
+"""Kernels that support no more than `plain_shapes`."""
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # The layers of 1262-2-4:8:8:16, cropped in height: in, out, groups, kernel, stride, height, width.
@@ -63,6 +66,11 @@ def kernel(request: pytest.FixtureRequest) -> tuple[str, Runner]:
     return name, native(name)
 
 
+def shapes_for(name: str) -> st.SearchStrategy[Shape]:
+    """Shapes a kernel supports, those with code of their own in some kernels among them."""
+    return plain_shapes() if name.split(" ")[0] in PLAIN_ONLY else shapes() | plain_shapes()
+
+
 def numpy_dots(case: Case) -> np.ndarray:
     """The convolution of signs, zero where padded, in numpy."""
     s = case.shape
@@ -95,11 +103,10 @@ def test_the_reference_is_the_convolution_of_signs(shape: Shape, seed: int) -> N
 
 
 @FEW
-@given(shape=shapes(), seed=st.integers(0, 2**32 - 1), data=st.data())
-def test_a_kernel_equals_the_reference(
-    kernel: tuple[str, Runner], shape: Shape, seed: int, data: st.DataObject
-) -> None:
+@given(seed=st.integers(0, 2**32 - 1), data=st.data())
+def test_a_kernel_equals_the_reference(kernel: tuple[str, Runner], seed: int, data: st.DataObject) -> None:
     name, run = kernel
+    shape = data.draw(shapes_for(name))
     case = make_case(shape, seed)
     split = data.draw(st.integers(0, shape.out_h))
     expected = run_case(native("reference"), case)
@@ -113,17 +120,17 @@ def test_a_kernel_equals_the_reference(
 
 @FEW
 @given(
-    shape=shapes(),
     seed=st.integers(0, 2**32 - 1),
     types=st.tuples(*2 * [st.sampled_from(STREAM_TYPES)]),
     dots=st.booleans(),
+    data=st.data(),
 )
 def test_a_narrow_stream_is_rounded_where_it_is_stored(
-    kernel: tuple[str, Runner], shape: Shape, seed: int, types: tuple[str, str], dots: bool
+    kernel: tuple[str, Runner], seed: int, types: tuple[str, str], dots: bool, data: st.DataObject
 ) -> None:
     """Of a narrow skip what is read is exact; sums and signs are those of the values before they are rounded."""
     skip_type, stream_type = types
-    case = make_case(shape, seed)
+    case = make_case(data.draw(shapes_for(kernel[0])), seed)
     case.skip *= np.float32(10) ** np.random.default_rng(seed).integers(-9, 6, case.skip.shape).astype(np.float32)
     result = run_case(kernel[1], case, want_dots=dots, skip_type=skip_type, stream_type=stream_type)
     case.skip = widened(narrowed(case.skip, skip_type), skip_type)
@@ -149,9 +156,9 @@ def test_a_kernel_equals_the_reference_on_the_network(kernel: tuple[str, Runner]
 
 def test_padding_counts_as_zero_not_as_minus_one(kernel: tuple[str, Runner]) -> None:
     _, run = kernel
-    case = make_case(Shape(32, 32, 1, 3, 3, 1, 1, 1, 1, 1, 1, 4, 5), seed=0)
+    case = make_case(Shape(32, 32, 1, 3, 3, 1, 1, 1, 1, 1, 1, 4, 8), seed=0)
     case.input[:], case.weights[:] = True, True
-    taps = np.array([[4, 6, 6, 6, 4], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [4, 6, 6, 6, 4]])
+    taps = np.outer([2, 3, 3, 2], [2, 3, 3, 3, 3, 3, 3, 2])
     np.testing.assert_array_equal(run_case(run, case).dots, np.repeat(32 * taps[..., None], 32, axis=2))
 
 
@@ -160,8 +167,7 @@ def test_selection_gives_an_isa_its_own_kernel_or_the_portable_one(isa: str) -> 
     small = Shape(64, 64, 1, 3, 3, 1, 1, 1, 1, 1, 1, 8, 8)
     assert kernels.select(small.numbers(), isa).startswith(isa)
     wide = Shape(40_000, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1)  # its dot products leave 16 bits
-    chosen = kernels.select(wide.numbers(), isa)
-    assert chosen == ("portable" if isa == "avx2" else kernels.select(small.numbers(), isa))
+    assert kernels.select(wide.numbers(), isa).startswith("portable" if isa == "avx2" else isa)
 
 
 def test_the_environment_forces_an_isa(monkeypatch: pytest.MonkeyPatch) -> None:
