@@ -20,46 +20,52 @@ namespace {
 // Not inlined: beside other code there are too few registers for the counts.
 template <int kBlocks, int kPixels, int kColumns, bool kLeft, bool kRight>
 __attribute__((noinline)) void count_plain(const Tile& tile, std::int32_t* dots) {
-  const ConvShape& s = *tile.shape;
-  const int words = words32(s);
-  const std::size_t tap_words = static_cast<std::size_t>(words) * kLanes;
-  const std::size_t pixel_step = static_cast<std::size_t>(s.stride_w) * tile.pixel_bytes;
-  const std::size_t next_block = block_words(s);
-  __m512i counts[kPixels][kBlocks];
+  // Copies, for the compiler to hold in registers.
+  const Sizes sizes = tile.sizes;
+  const int column_products = tile.column_products();
+  const std::size_t tap_words = static_cast<std::size_t>(sizes.words) * kLanes;
+  Lanes counts[kPixels][kBlocks];
+#pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
-    for (int b = 0; b < kBlocks; ++b) counts[i][b] = _mm512_setzero_si512();
+#pragma GCC unroll 2
+    for (int b = 0; b < kBlocks; ++b) counts[i][b] = Lanes{};
   }
   for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
     const std::uint8_t* row = tile.input + tile.first_byte(ky);
     const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky * kColumns) * tap_words;
-    for (int word = 0; word < words; ++word, row += sizeof(std::uint32_t), weights += kLanes) {
+    for (int word = 0; word < sizes.words; ++word, row += sizeof(std::uint32_t), weights += kLanes) {
+      __m512i w[kColumns][kBlocks];
 #pragma GCC unroll 3
       for (int kx = 0; kx < kColumns; ++kx) {
-        const std::uint8_t* pixel = row + static_cast<std::size_t>(kx) * tile.pixel_bytes;
         const std::uint32_t* tap = weights + static_cast<std::size_t>(kx) * tap_words;
-        __m512i w[kBlocks];
 #pragma GCC unroll 2
-        for (int b = 0; b < kBlocks; ++b) w[b] = _mm512_loadu_si512(tap + static_cast<std::size_t>(b) * next_block);
+        for (int b = 0; b < kBlocks; ++b) w[kx][b] = _mm512_loadu_si512(tap + static_cast<std::size_t>(b) * sizes.block_words);
+      }
+      const std::uint8_t* pixel = row;
 #pragma GCC unroll 8
-        for (int i = 0; i < kPixels; ++i, pixel += pixel_step) {
+      for (int i = 0; i < kPixels; ++i, pixel += sizes.pixel_step) {
+#pragma GCC unroll 3
+        for (int kx = 0; kx < kColumns; ++kx) {
           if ((kLeft && i == 0 && kx == 0) || (kRight && i == kPixels - 1 && kx == kColumns - 1)) continue;
-          const __m512i a = broadcast_word(pixel);
+          const __m512i a = broadcast_word(pixel + static_cast<std::size_t>(kx) * sizes.pixel_bytes);
 #pragma GCC unroll 2
-          for (int b = 0; b < kBlocks; ++b) count_differing(counts[i][b], a, w[b]);
+          for (int b = 0; b < kBlocks; ++b) counts[i][b] += differing(a, w[kx][b]);
         }
       }
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
     const int outside = (kLeft && i == 0 ? 1 : 0) + (kRight && i == kPixels - 1 ? 1 : 0);
-    const __m512i products = tile.products(kColumns - outside);
+    const int products = (kColumns - outside) * column_products;
+#pragma GCC unroll 2
     for (int b = 0; b < kBlocks; ++b) store_dots(dots + i * kDotStride + b * kLanes, products, counts[i][b]);
   }
 }
 
 template <int kBlocks, int kPixels>
 void count_plain_tile(const Tile& tile, std::int32_t* dots) {
-  if (tile.shape->kernel_w == 1) return count_plain<kBlocks, kPixels, 1, false, false>(tile, dots);
+  if (tile.shape.kernel_w == 1) return count_plain<kBlocks, kPixels, 1, false, false>(tile, dots);
   if (tile.left()) {
     return tile.right() ? count_plain<kBlocks, kPixels, 3, true, true>(tile, dots)
                         : count_plain<kBlocks, kPixels, 3, true, false>(tile, dots);

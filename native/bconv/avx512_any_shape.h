@@ -15,11 +15,13 @@ constexpr int kXorAnd = 0x28;
 // The dot products of kPixels pixels and kBlocks blocks.
 template <int kPixels, int kBlocks>
 void count_any(const Tile& tile, std::int32_t* dots) {
-  const ConvShape& s = *tile.shape;
-  const int words = words32(s);
-  __m512i counts[kPixels][kBlocks];
+  const ConvShape& s = tile.shape;
+  const int words = tile.sizes.words;
+  Lanes counts[kPixels][kBlocks];
+#pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
-    for (int b = 0; b < kBlocks; ++b) counts[i][b] = _mm512_setzero_si512();
+#pragma GCC unroll 2
+    for (int b = 0; b < kBlocks; ++b) counts[i][b] = Lanes{};
   }
   for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
     const std::ptrdiff_t first = tile.first_byte(ky);
@@ -32,14 +34,14 @@ void count_any(const Tile& tile, std::int32_t* dots) {
         const int in_x = tile.first_column() + column;
         const bool inside = in_x >= 0 && in_x < s.in_w;
         masks[i] = inside ? -1 : 0;
-        pixels[i] = tile.input + (inside ? first + column * static_cast<std::ptrdiff_t>(tile.pixel_bytes) : 0);
+        pixels[i] = tile.input + (inside ? first + column * static_cast<std::ptrdiff_t>(tile.sizes.pixel_bytes) : 0);
       }
       const std::uint32_t* weights = tile.weights + static_cast<std::size_t>((ky * s.kernel_w + kx) * words) * kLanes;
       for (int word = 0; word < words; ++word, weights += kLanes) {
         __m512i w[kBlocks];
 #pragma GCC unroll 2
         for (int b = 0; b < kBlocks; ++b) {
-          w[b] = _mm512_loadu_si512(weights + static_cast<std::size_t>(b) * block_words(s));
+          w[b] = _mm512_loadu_si512(weights + static_cast<std::size_t>(b) * tile.sizes.block_words);
         }
 #pragma GCC unroll 8
         for (int i = 0; i < kPixels; ++i) {
@@ -47,15 +49,17 @@ void count_any(const Tile& tile, std::int32_t* dots) {
 #pragma GCC unroll 2
           for (int b = 0; b < kBlocks; ++b) {
             const __m512i different = _mm512_ternarylogic_epi32(a, w[b], _mm512_set1_epi32(masks[i]), kXorAnd);
-            counts[i][b] = _mm512_add_epi32(counts[i][b], _mm512_popcnt_epi32(different));
+            counts[i][b] += popcount(different);
           }
         }
       }
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
     const TapRange columns = inside_taps(tile.x + i, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
-    const __m512i products = tile.products(columns.end - columns.begin);
+    const int products = (columns.end - columns.begin) * tile.column_products();
+#pragma GCC unroll 2
     for (int b = 0; b < kBlocks; ++b) store_dots(dots + i * kDotStride + b * kLanes, products, counts[i][b]);
   }
 }

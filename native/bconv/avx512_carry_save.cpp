@@ -31,18 +31,19 @@ struct Sums {
 // The dot products of a plain tile of one block; kLeft, kRight and noinline as in avx512.cpp.
 template <int kPixels, int kColumns, bool kLeft, bool kRight>
 __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums, std::int32_t* dots) {
-  const ConvShape& s = *tile.shape;
   const int triples = sums.triples.per_row;
-  const std::size_t row_words = static_cast<std::size_t>(kColumns * words32(s)) * kLanes;
-  const std::size_t pixel_step = static_cast<std::size_t>(s.stride_w) * tile.pixel_bytes;
+  const int column_products = tile.column_products();
+  const std::size_t row_words = static_cast<std::size_t>(kColumns * tile.sizes.words) * kLanes;
+  const std::size_t pixel_step = tile.sizes.pixel_step;
   const std::size_t distance = static_cast<std::size_t>(sums.triples.distance) * sizeof(std::uint32_t);
-  __m512i ones[kPixels], twos[kPixels];
-  for (int i = 0; i < kPixels; ++i) ones[i] = twos[i] = _mm512_setzero_si512();
+  Lanes ones[kPixels], twos[kPixels];
+#pragma GCC unroll 8
+  for (int i = 0; i < kPixels; ++i) ones[i] = twos[i] = Lanes{};
   for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
     const std::uint8_t* row = tile.input + tile.first_byte(ky);
     const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky) * row_words;
     const std::uint8_t* sum_row = sums.sums + (row - sums.input);
-    for (int t = 0; t < triples; ++t, weights += 3 * kLanes) {
+    for (int triple = 0; triple < triples; ++triple) {
       const __m512i w0 = _mm512_loadu_si512(weights);
       const __m512i w1 = _mm512_loadu_si512(weights + kLanes);
       const __m512i w_sum = _mm512_loadu_si512(weights + 2 * kLanes);
@@ -51,22 +52,22 @@ __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums,
 #pragma GCC unroll 8
       for (int i = 0; i < kPixels; ++i, pixel += pixel_step, pixel_sum += pixel_step) {
         if (kLeft && i == 0) {
-          count_differing(ones[i], broadcast_word(pixel + distance), w1);
-          count_differing(ones[i], broadcast_word(pixel + 2 * distance),
-                          _mm512_ternarylogic_epi32(w0, w1, w_sum, kXor3));
+          ones[i] += differing(broadcast_word(pixel + distance), w1);
+          ones[i] += differing(broadcast_word(pixel + 2 * distance), _mm512_ternarylogic_epi32(w0, w1, w_sum, kXor3));
         } else if (kRight && i == kPixels - 1) {
-          count_differing(ones[i], broadcast_word(pixel), w0);
-          count_differing(ones[i], broadcast_word(pixel + distance), w1);
+          ones[i] += differing(broadcast_word(pixel), w0);
+          ones[i] += differing(broadcast_word(pixel + distance), w1);
         } else {
           const __m512i p = _mm512_xor_si512(broadcast_word(pixel), w0);
           const __m512i q = _mm512_xor_si512(broadcast_word(pixel + distance), w1);
           const __m512i sum = _mm512_xor_si512(broadcast_word(pixel_sum), w_sum);
-          ones[i] = _mm512_add_epi32(ones[i], _mm512_popcnt_epi32(sum));
-          twos[i] = _mm512_add_epi32(twos[i], _mm512_popcnt_epi32(_mm512_ternarylogic_epi32(p, q, sum, kCarry)));
+          ones[i] += popcount(sum);
+          twos[i] += popcount(_mm512_ternarylogic_epi32(p, q, sum, kCarry));
         }
       }
       row += sizeof(std::uint32_t);
       sum_row += sizeof(std::uint32_t);
+      weights += 3 * kLanes;
     }
   }
   if (kColumns == 1) {
@@ -77,20 +78,20 @@ __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums,
         const __m512i w = _mm512_loadu_si512(weights);
         const std::uint8_t* pixel = row;
 #pragma GCC unroll 8
-        for (int i = 0; i < kPixels; ++i, pixel += pixel_step) count_differing(ones[i], broadcast_word(pixel), w);
+        for (int i = 0; i < kPixels; ++i, pixel += pixel_step) ones[i] += differing(broadcast_word(pixel), w);
       }
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
     const int outside = (kLeft && i == 0 ? 1 : 0) + (kRight && i == kPixels - 1 ? 1 : 0);
-    const __m512i differing = _mm512_add_epi32(ones[i], _mm512_add_epi32(twos[i], twos[i]));
-    store_dots(dots + i * kDotStride, tile.products(kColumns - outside), differing);
+    store_dots(dots + i * kDotStride, (kColumns - outside) * column_products, ones[i] + twos[i] + twos[i]);
   }
 }
 
 template <int kPixels>
 void count_tile(const Tile& tile, const Sums& sums, std::int32_t* dots) {
-  if (tile.shape->kernel_w == 1) return count_triples<kPixels, 1, false, false>(tile, sums, dots);
+  if (tile.shape.kernel_w == 1) return count_triples<kPixels, 1, false, false>(tile, sums, dots);
   if (tile.left()) {
     return tile.right() ? count_triples<kPixels, 3, true, true>(tile, sums, dots)
                         : count_triples<kPixels, 3, true, false>(tile, sums, dots);

@@ -10,33 +10,47 @@ namespace {
 
 constexpr int kDotStride = kMaxBlocks * kLanes;  // from pixel to pixel in a tile of dot products
 
-struct Tile {
-  const ConvShape* shape;
-  const std::uint8_t* input;     // the group's words in the sample's first pixel
-  std::size_t pixel_bytes;       // from pixel to pixel
-  const std::uint32_t* weights;  // of the first block
-  TapRange rows;                 // kernel rows inside the image
-  int y, x;                      // output position of the first pixel
-  int pixels, blocks;
+// What of a shape the inner loops need: found once, divisions are slow.
+struct Sizes {
+  explicit Sizes(const ConvShape& s)
+      : inputs(s.in_per_group()),
+        words(words32(s)),
+        block_words(avx512::block_words(s)),
+        pixel_bytes(static_cast<std::size_t>(s.words_per_pixel()) * sizeof(std::uint64_t)),
+        pixel_step(static_cast<std::size_t>(s.stride_w) * pixel_bytes) {}
 
-  int first_column() const { return x * shape->stride_w - shape->pad_w; }
+  int inputs;               // of a group
+  int words;                // of 32 of them
+  std::size_t block_words;  // from one block's weights to the next
+  std::size_t pixel_bytes;  // from pixel to pixel of the input
+  std::size_t pixel_step;   // from the input of one output pixel to that of the next
+};
+
+struct Tile {
+  const ConvShape& shape;
+  const Sizes& sizes;
+  const std::uint8_t* input = nullptr;     // the group's words in the sample's first pixel
+  const std::uint32_t* weights = nullptr;  // of the first block
+  TapRange rows = {0, 0};                  // kernel rows inside the image
+  int y = 0, x = 0;                        // output position of the first pixel
+  int pixels = 0, blocks = 0;
+
+  int first_column() const { return x * shape.stride_w - shape.pad_w; }
   int last_column() const {
-    return (x + pixels - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w - shape->pad_w;
+    return (x + pixels - 1) * shape.stride_w + (shape.kernel_w - 1) * shape.dilation_w - shape.pad_w;
   }
   // Whether a column of the kernel lies left or right of the image for one of the pixels.
   bool left() const { return first_column() < 0; }
-  bool right() const { return last_column() >= shape->in_w; }
-  // Bytes from `input` to the first pixel's first column in a kernel row; where that lies left of the image, the bytes
-  // to where it would be.
+  bool right() const { return last_column() >= shape.in_w; }
+  // Bytes from `input` to the first pixel's first column in a kernel row; where that lies left of the image, to where
+  // it would be.
   std::ptrdiff_t first_byte(int ky) const {
-    const int in_y = y * shape->stride_h + ky * shape->dilation_h - shape->pad_h;
-    return (static_cast<std::ptrdiff_t>(in_y) * shape->in_w + first_column()) *
-           static_cast<std::ptrdiff_t>(pixel_bytes);
+    const int in_y = y * shape.stride_h + ky * shape.dilation_h - shape.pad_h;
+    return (static_cast<std::ptrdiff_t>(in_y) * shape.in_w + first_column()) *
+           static_cast<std::ptrdiff_t>(sizes.pixel_bytes);
   }
-  // Products of one pixel with `columns` columns of the kernel inside the image, in all lanes.
-  __m512i products(int columns) const {
-    return _mm512_set1_epi32((rows.end - rows.begin) * columns * shape->in_per_group());
-  }
+  // Products of one pixel and output channel with one column of the kernel.
+  int column_products() const { return (rows.end - rows.begin) * sizes.inputs; }
 };
 
 // 32 channels of a pixel, in all lanes.
@@ -46,13 +60,19 @@ inline __m512i broadcast_word(const std::uint8_t* word) {
   return _mm512_set1_epi32(bits);
 }
 
-// counts += the bits in which an activation word and the weights differ.
-inline void count_differing(__m512i& counts, __m512i activations, __m512i weights) {
-  counts = _mm512_add_epi32(counts, _mm512_popcnt_epi32(_mm512_xor_si512(activations, weights)));
+// A 32-bit count or dot product of each of a block's output channels.
+using Lanes = std::int32_t __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+
+inline Lanes popcount(__m512i words) { return reinterpret_cast<Lanes>(_mm512_popcnt_epi32(words)); }
+
+// The number of bits in which an activation word and the weights differ.
+inline Lanes differing(__m512i activations, __m512i weights) {
+  return popcount(_mm512_xor_si512(activations, weights));
 }
 
-inline void store_dots(std::int32_t* dots, __m512i products, __m512i differing) {
-  _mm512_storeu_si512(dots, _mm512_sub_epi32(products, _mm512_add_epi32(differing, differing)));
+inline void store_dots(std::int32_t* dots, int products, Lanes counts) {
+  const Lanes lanes = products - (counts + counts);
+  std::memcpy(dots, &lanes, sizeof lanes);
 }
 
 inline int smaller(int a, int b) { return a < b ? a : b; }
@@ -67,9 +87,8 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
   const int group_blocks = blocks(s);
   const int out_w = s.out_w();
   alignas(64) std::int32_t dots[kTilePixels * kDotStride];
-  Tile tile;
-  tile.shape = &s;
-  tile.pixel_bytes = static_cast<std::size_t>(s.words_per_pixel()) * sizeof(std::uint64_t);
+  const Sizes sizes(s);
+  Tile tile{s, sizes};
   tile.pixels = tile_pixels(out_w);
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
   // Few weights: all channels of a row, then the next row, so that skip and stream are read in order. Many: all rows
@@ -82,7 +101,7 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
       tile.blocks = smaller(most_blocks, group_blocks - block);
       tile.input =
           reinterpret_cast<const std::uint8_t*>(task.input + static_cast<std::size_t>(group * s.words_per_group()));
-      tile.weights = task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * block_words(s);
+      tile.weights = task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * sizes.block_words;
       const int channel = group * s.out_per_group() + block * kLanes;
       const int channels = smaller(tile.blocks * kLanes, s.out_per_group() - block * kLanes);
       for (tile.y = row; tile.y < row + strip; ++tile.y) {
