@@ -1,8 +1,8 @@
 """How close do the binary convolution kernels come to what this core can do?
 
-Times every kernel this CPU runs on every layer shape of 1262-2-4:8:8:16, interleaved, and prints products (MACs) per
-core cycle beside the kernel's ceiling. `dots` is the convolution alone, its tiles left in L1; `fused` adds the whole
-epilogue (scale, PReLU, skip, fp32 stream updated in place, next sign, packing, channel sums).
+Times every kernel this CPU runs on every layer shape of 1262-2-4:8:8:16 and on a yardstick, interleaved, and prints
+products (MACs) per core cycle beside the kernel's ceiling. `dots` is the convolution alone, its tiles left in L1;
+`fused` adds the whole epilogue (scale, PReLU, skip, fp32 stream updated in place, next sign, packing, channel sums).
 
     chrt -f 10 taskset -c 0 python benchmarks/kernels.py
     python benchmarks/kernels.py --rounds 5 --json
@@ -36,6 +36,8 @@ LAYERS = [
     (1024, 1024, 16, 3, 1, 7),
     (1024, 1024, 1, 1, 1, 7),
 ]
+# Of no layer of the network: the 3x3 kernel with 256 channels that others measure theirs with.
+YARDSTICKS = [(256, 256, 1, 3, 1, 14)]
 
 # Products a cycle of the kernel's inner loop when nothing but its vector or popcount operations costs anything.
 CEILINGS = {
@@ -47,6 +49,10 @@ CEILINGS = {
     "avx512-popcount": (
         512 / 1.5,
         "512 products by xor, popcount and add on two 512-bit ports, of which one counts bits",
+    ),
+    "avx512-carry-save": (
+        1536 / 4,
+        "1536 products by 3 xor, 1 majority, 2 popcounts and 2 adds on the same two ports",
     ),
 }
 
@@ -77,12 +83,13 @@ def numbers(layer: tuple[int, ...]) -> list[int]:
 
 def title(layer: tuple[int, ...]) -> str:
     inputs, outputs, groups, kernel, stride, size = layer
-    return f"{kernel}x{kernel}/{stride} {inputs}->{outputs} g{groups} @{size}"
+    shape = f"{kernel}x{kernel}/{stride} {inputs}->{outputs} g{groups} @{size}"
+    return f"{shape} (yardstick)" if layer in YARDSTICKS else shape
 
 
 def measure(names: list[str], rounds: int, repeats: int) -> tuple[list[Row], float]:
     """Rounds over all layers and kernels, so that a slow moment of the machine hits all of them alike."""
-    timings = {(layer, name): kernels.Timing(name, numbers(layer)) for layer in LAYERS for name in names}
+    timings = {(layer, name): kernels.Timing(name, numbers(layer)) for layer in LAYERS + YARDSTICKS for name in names}
     seconds: dict[tuple[tuple[int, ...], str, bool], list[float]] = {}
     clocks = []
     for timing in timings.values():

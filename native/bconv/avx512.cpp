@@ -39,7 +39,7 @@ __attribute__((noinline)) void count_plain(const Tile& tile, std::int32_t* dots)
       for (int kx = 0; kx < kColumns; ++kx) {
         const std::uint32_t* tap = weights + static_cast<std::size_t>(kx) * tap_words;
 #pragma GCC unroll 2
-        for (int b = 0; b < kBlocks; ++b) w[kx][b] = _mm512_loadu_si512(tap + static_cast<std::size_t>(b) * sizes.block_words);
+        for (int b = 0; b < kBlocks; ++b, tap += sizes.block_words) w[kx][b] = _mm512_loadu_si512(tap);
       }
       const std::uint8_t* pixel = row;
 #pragma GCC unroll 8

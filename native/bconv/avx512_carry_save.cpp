@@ -113,9 +113,10 @@ void sum_triples(const ConvTask& task, const Triples& triples) {
   std::ptrdiff_t at = first_y < 0 ? 0 : first_y * row_words;
   const std::ptrdiff_t end = smaller(last_y + 1, s.in_h) * row_words - 2 * distance;
   for (; at + kLanes <= end; at += kLanes) {
-    const __m512i sums = _mm512_ternarylogic_epi32(_mm512_loadu_si512(from + at), _mm512_loadu_si512(from + at + distance),
-                                                   _mm512_loadu_si512(from + at + 2 * distance), kXor3);
-    _mm512_storeu_si512(to + at, sums);
+    const __m512i x0 = _mm512_loadu_si512(from + at);
+    const __m512i x1 = _mm512_loadu_si512(from + at + distance);
+    const __m512i x2 = _mm512_loadu_si512(from + at + 2 * distance);
+    _mm512_storeu_si512(to + at, _mm512_ternarylogic_epi32(x0, x1, x2, kXor3));
   }
   for (; at < end; ++at) to[at] = from[at] ^ from[at + distance] ^ from[at + 2 * distance];
 }

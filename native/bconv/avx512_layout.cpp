@@ -27,7 +27,7 @@ PackedWeights prepare_popcount(const std::uint8_t* canonical, const ConvShape& s
     std::uint32_t* block =
         words + static_cast<std::size_t>(group * blocks(shape) + inside / kLanes) * block_words(shape);
     for (int tap = 0; tap < shape.taps(); ++tap) {
-      std::uint32_t* lane = block + static_cast<std::size_t>(tap) * tap_words + static_cast<std::size_t>(inside % kLanes);
+      std::uint32_t* lane = block + static_cast<std::size_t>(tap) * tap_words + inside % kLanes;
       if (shape.in_per_group() % 8 == 0) {  // whole bytes, in the order a word holds them
         const std::size_t bytes = static_cast<std::size_t>(shape.in_per_group() / 8);
         const std::uint8_t* from = canonical + static_cast<std::size_t>(o) * shape.canonical_bytes_per_channel() +

@@ -1,4 +1,4 @@
-// The fused epilogue on sixteen channels at a time; the arithmetic is that of epilogue_scalar.h, operation by operation.
+// The fused epilogue on sixteen channels a vector; the arithmetic is that of epilogue_scalar.h, operation by operation.
 #pragma once
 #include "bconv/avx512_intrinsics.h"
 #include "bconv/epilogue_scalar.h"
@@ -20,7 +20,8 @@ inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int 
   constexpr std::size_t kLine = 64;
   const auto lines = [&](const void* values, std::size_t stride, StreamType type, auto prefetch) {
     const std::size_t bytes = static_cast<std::size_t>(channels) * value_bytes(type);
-    const char* from = static_cast<const char*>(values) + (pixel * stride + static_cast<std::size_t>(channel)) * value_bytes(type);
+    const char* from =
+        static_cast<const char*>(values) + (pixel * stride + static_cast<std::size_t>(channel)) * value_bytes(type);
     for (int i = 0; i < pixels; ++i, from += stride * value_bytes(type)) {
       for (std::size_t byte = 0; byte < bytes; byte += kLine) prefetch(from + byte);
     }
@@ -34,14 +35,11 @@ inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int 
 }
 
 // Sixteen values of a stream, widened.
-template <StreamType kType>
-inline __m512 load_sixteen(const void* values) {
-  if constexpr (kType == StreamType::fp32) return _mm512_loadu_ps(values);
-  if constexpr (kType != StreamType::fp32) {
-    const __m256i narrow = _mm256_loadu_si256(static_cast<const __m256i*>(values));
-    if constexpr (kType == StreamType::fp16) return _mm512_cvtph_ps(narrow);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
-  }
+inline __m512 load_sixteen(const void* values, StreamType type) {
+  if (type == StreamType::fp32) return _mm512_loadu_ps(values);
+  const __m256i narrow = _mm256_loadu_si256(static_cast<const __m256i*>(values));
+  if (type == StreamType::fp16) return _mm512_cvtph_ps(narrow);
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
 }
 
 // float_to_bfloat16 in every lane.
@@ -52,19 +50,16 @@ inline __m256i round_to_bfloat16(__m512 values) {
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(raised, 16));
 }
 
-template <StreamType kType>
-inline void store_sixteen(void* to, __m512 values) {
-  if constexpr (kType == StreamType::fp32) {
-    _mm512_storeu_ps(to, values);
-  } else if constexpr (kType == StreamType::fp16) {
-    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT));
-  } else {
-    _mm256_storeu_si256(static_cast<__m256i*>(to), round_to_bfloat16(values));
-  }
+inline void store_sixteen(void* to, __m512 values, StreamType type) {
+  if (type == StreamType::fp32) return _mm512_storeu_ps(to, values);
+  const __m256i narrow = type == StreamType::fp16 ? _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT)
+                                                  : round_to_bfloat16(values);
+  _mm256_storeu_si256(static_cast<__m256i*>(to), narrow);
 }
 
-// kAll: every step of the epilogue is wanted (the body of a network), so no step is tested for in the loop.
-template <bool kAll, StreamType kSkip, StreamType kStream>
+// kAll: every step of the epilogue is wanted (the body of a network), so no step is tested for in the loop, nor are the
+// types kSkip and kStream, which otherwise stand for nothing.
+template <bool kAll, StreamType kSkip = StreamType::fp32, StreamType kStream = StreamType::fp32>
 inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
   const std::size_t c = static_cast<std::size_t>(tile.channel);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
@@ -87,13 +82,15 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
   }
   // Copies, since a store of bytes may change anything the compiler does not hold in a register.
   const std::size_t dot_stride = tile.dot_stride;
-  const std::size_t skip_stride = e.skip_stride * value_bytes(kSkip);
-  const std::size_t stream_stride = e.stream_stride * value_bytes(kStream);
+  const StreamType skip_type = kAll ? kSkip : e.skip_type;
+  const StreamType stream_type = kAll ? kStream : e.stream_type;
+  const std::size_t skip_stride = e.skip_stride * value_bytes(skip_type);
+  const std::size_t stream_stride = e.stream_stride * value_bytes(stream_type);
   const char* skip = kAll || e.skip != nullptr
-                         ? static_cast<const char*>(e.skip) + tile.pixel * skip_stride + c * value_bytes(kSkip)
+                         ? static_cast<const char*>(e.skip) + tile.pixel * skip_stride + c * value_bytes(skip_type)
                          : nullptr;
   char* stream = kAll || e.stream != nullptr
-                     ? static_cast<char*>(e.stream) + tile.pixel * stream_stride + c * value_bytes(kStream)
+                     ? static_cast<char*>(e.stream) + tile.pixel * stream_stride + c * value_bytes(stream_type)
                      : nullptr;
   const int pixels = tile.pixels;
   const std::int32_t* tile_dots = tile.dots;
@@ -106,11 +103,11 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
     const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(value));
     value = _mm512_mask_mul_ps(value, negative, slope, value);
     if (kAll || skip != nullptr) {
-      value = _mm512_add_ps(value, load_sixteen<kSkip>(skip));
+      value = _mm512_add_ps(value, load_sixteen(skip, skip_type));
       skip += skip_stride;
     }
     if (kAll || stream != nullptr) {
-      store_sixteen<kStream>(stream, value);
+      store_sixteen(stream, value, stream_type);
       stream += stream_stride;
     }
     sum = _mm512_add_ps(sum, value);
@@ -124,27 +121,26 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
   if (row_sums != nullptr) _mm512_storeu_ps(row_sums, sum);
 }
 
-template <bool kAll, StreamType kSkip>
-inline void finish_sixteen_to(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
+template <StreamType kSkip>
+inline void finish_all_steps(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
   switch (e.stream_type) {
     case StreamType::fp16:
-      return finish_sixteen<kAll, kSkip, StreamType::fp16>(shape, e, tile);
+      return finish_sixteen<true, kSkip, StreamType::fp16>(shape, e, tile);
     case StreamType::bf16:
-      return finish_sixteen<kAll, kSkip, StreamType::bf16>(shape, e, tile);
+      return finish_sixteen<true, kSkip, StreamType::bf16>(shape, e, tile);
     default:
-      return finish_sixteen<kAll, kSkip, StreamType::fp32>(shape, e, tile);
+      return finish_sixteen<true, kSkip, StreamType::fp32>(shape, e, tile);
   }
 }
 
-template <bool kAll>
-inline void finish_sixteen_of(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
+inline void finish_all_steps(const ConvShape& shape, const Epilogue& e, const Tile32& tile) {
   switch (e.skip_type) {
     case StreamType::fp16:
-      return finish_sixteen_to<kAll, StreamType::fp16>(shape, e, tile);
+      return finish_all_steps<StreamType::fp16>(shape, e, tile);
     case StreamType::bf16:
-      return finish_sixteen_to<kAll, StreamType::bf16>(shape, e, tile);
+      return finish_all_steps<StreamType::bf16>(shape, e, tile);
     default:
-      return finish_sixteen_to<kAll, StreamType::fp32>(shape, e, tile);
+      return finish_all_steps<StreamType::fp32>(shape, e, tile);
   }
 }
 
@@ -155,7 +151,7 @@ inline void finish_tile(const ConvShape& shape, const Epilogue& e, const Tile32&
   if (tile.channels == 16 && whole) {
     const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
                      e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
-    return all ? finish_sixteen_of<true>(shape, e, tile) : finish_sixteen_of<false>(shape, e, tile);
+    return all ? finish_all_steps(shape, e, tile) : finish_sixteen<false>(shape, e, tile);
   }
   for (int i = 0; i < tile.pixels; ++i) {
     for (int o = 0; o < tile.channels; ++o) {
