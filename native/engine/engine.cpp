@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/kernel_choice.h"
-
 namespace ebnet {
 
 namespace {
@@ -63,18 +61,17 @@ void Engine::prepare(int batch, int height, int width) {
 }
 
 bool Engine::choose_kernels(const Plan& plan) {
-  KernelChoice choice(model_.isa);
   bool changed = false;
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     if (model_.program.ops[i].kind != OpKind::Binary) continue;
     BinaryWeights& weights = model_.weights[i].binary;
-    const Kernel& kernel = choice.choose(plan.ops[i].conv);
+    const Kernel& kernel = choice_.choose(plan.ops[i].conv);
     if (&kernel == weights.kernel) continue;
     weights.kernel = &kernel;
     weights.experts.use(kernel);
     changed = true;
   }
-  choice.save();
+  choice_.save();
   return changed;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/error.h"
 #include "engine/executor.h"
+#include "engine/kernel_choice.h"
 #include "engine/limits.h"
 #include "engine/model.h"
 
@@ -51,7 +52,11 @@ class Engine {
 
  private:
   Engine(Model model, const Options& options, const Limits& limits)
-      : limits_(limits), options_(options), model_(std::move(model)), pool_(options.threads) {}
+      : limits_(limits),
+        options_(options),
+        model_(std::move(model)),
+        choice_(model_.isa),
+        pool_(options.threads) {}
   // Images under way at once.
   int slots_for(const Plan& plan, int batch) const;
   // All with the lock held. True where another kernel than before was chosen.
@@ -62,6 +67,7 @@ class Engine {
   Limits limits_;
   Options options_;
   Model model_;
+  KernelChoice choice_;
   ThreadPool pool_;
   std::mutex mutex_;
   std::unique_ptr<Executor> executor_;

@@ -245,6 +245,12 @@ void bind_kernels(nb::module_& parent) {
   m.def("select", [](const std::vector<int>& shape, const std::string& isa) {
     return std::string(select(shape_of(shape), isa_of(isa)).name);
   }, nb::arg("shape"), nb::arg("isa"), "The kernel an instruction set gives a shape.");
+  m.def("supports", [](const std::string& name, const std::vector<int>& shape) {
+    for (const Kernel* kernel : all_kernels()) {
+      if (name == kernel->name) return kernel->supports(shape_of(shape));
+    }
+    throw std::invalid_argument("no kernel is called " + name);
+  }, nb::arg("name"), nb::arg("shape"), "Whether a kernel runs a shape, on a CPU that has its instructions.");
   m.def("requested_isa", [] { return std::string(isa_name(requested_isa())); }, "EBNET_ISA, or the best of this CPU.");
   m.def("run", &run, nb::arg("name"), nb::arg("shape"), nb::arg("weights"), nb::arg("input"), nb::kw_only(),
         nb::arg("scale").none() = nb::none(), nb::arg("slope").none() = nb::none(), nb::arg("skip").none() = nb::none(),
