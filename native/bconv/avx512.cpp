@@ -24,12 +24,7 @@ __attribute__((noinline)) void count_plain(const Tile& tile, std::int32_t* dots)
   const Sizes sizes = tile.sizes;
   const int column_products = tile.column_products();
   const std::size_t tap_words = static_cast<std::size_t>(sizes.words) * kLanes;
-  Lanes counts[kPixels][kBlocks];
-#pragma GCC unroll 8
-  for (int i = 0; i < kPixels; ++i) {
-#pragma GCC unroll 2
-    for (int b = 0; b < kBlocks; ++b) counts[i][b] = Lanes{};
-  }
+  Lanes counts[kPixels][kBlocks] = {};
   for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
     const std::uint8_t* row = tile.input + tile.first_byte(ky);
     const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky * kColumns) * tap_words;

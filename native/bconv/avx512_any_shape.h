@@ -17,12 +17,7 @@ template <int kPixels, int kBlocks>
 void count_any(const Tile& tile, std::int32_t* dots) {
   const ConvShape& s = tile.shape;
   const int words = tile.sizes.words;
-  Lanes counts[kPixels][kBlocks];
-#pragma GCC unroll 8
-  for (int i = 0; i < kPixels; ++i) {
-#pragma GCC unroll 2
-    for (int b = 0; b < kBlocks; ++b) counts[i][b] = Lanes{};
-  }
+  Lanes counts[kPixels][kBlocks] = {};
   for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
     const std::ptrdiff_t first = tile.first_byte(ky);
     for (int kx = 0; kx < s.kernel_w; ++kx) {

@@ -36,9 +36,7 @@ __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums,
   const std::size_t row_words = static_cast<std::size_t>(kColumns * tile.sizes.words) * kLanes;
   const std::size_t pixel_step = tile.sizes.pixel_step;
   const std::size_t distance = static_cast<std::size_t>(sums.triples.distance) * sizeof(std::uint32_t);
-  Lanes ones[kPixels], twos[kPixels];
-#pragma GCC unroll 8
-  for (int i = 0; i < kPixels; ++i) ones[i] = twos[i] = Lanes{};
+  Lanes ones[kPixels] = {}, twos[kPixels] = {};
   for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
     const std::uint8_t* row = tile.input + tile.first_byte(ky);
     const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky) * row_words;
