@@ -4,7 +4,7 @@ Compiles the kernels as the package does, takes the innermost loops from the dis
 them on its model of a core. The model knows ports, latencies and the width of the front end; it assumes that everything
 is in L1, and knows nothing of what happens between loops (a tile's beginning, its epilogue).
 
-LLVM 14's table of Ice Lake is wrong in four places: VPADDD and VPTERNLOGD of 512 bits may use port 1, which is closed
+LLVM 14's table of Ice Lake is wrong in places: VPADDD, VPSUBD and VPTERNLOGD of 512 bits may use port 1, which is shut
 while there are such operations, VPOPCNTD takes one cycle on port 0 (it is three on port 5), and loads of 512 bits take
 an arithmetic operation. So other instructions stand for these, for which the table has what Intel's core does.
 
@@ -34,7 +34,7 @@ VECTOR = r"(%zmm\d+)"
 STAND_INS = [
     (rf"^v(?:movdq[au]\d+|pbroadcastd)\s+(\S*\(.*\)),{VECTOR}$", r"vmovntdqa \1,\2"),
     (rf"^vpternlogd\s+\$\w+,(.*),{VECTOR},{VECTOR}$", r"vpandd \1,\2,\3"),
-    (r"^vpaddd\b", "vpandd"),
+    (r"^vp(?:add|sub)d\b", "vpandd"),
     (rf"^vpopcntd\s+{VECTOR},{VECTOR}$", r"vpermd \1,\1,\2"),
 ]
 

@@ -9,7 +9,8 @@
 // Plain tiles, those of all the networks' layers: kernel of one or three columns and 7 or 8 pixels, known to the
 // compiler, so that a step (one kernel row, one word) is a straight line of vector operations. Padding costs nothing:
 // rows outside the image are skipped, and of columns only the first of a row's first pixel and the last of its last one
-// can lie outside, which the code for such tiles leaves out. dot = n - 2 * popcount, where n counts the taps inside.
+// can lie outside, which the code for such tiles leaves out. dot = 2 * (n / 2 - popcount), where n counts the products
+// inside, so the counts start at n / 2 and go down.
 #include "bconv/avx512_any_shape.h"
 #include "bconv/avx512_tiles.h"
 
@@ -20,14 +21,18 @@ namespace {
 // Not inlined: beside other code there are too few registers for the counts.
 template <int kBlocks, int kPixels, int kColumns, bool kLeft, bool kRight>
 __attribute__((noinline)) void count_plain(const Tile& tile, std::int32_t* dots) {
-  // Copies, for the compiler to hold in registers.
-  const Sizes sizes = tile.sizes;
-  const int column_products = tile.column_products();
-  const std::size_t tap_words = static_cast<std::size_t>(sizes.words) * kLanes;
-  Lanes counts[kPixels][kBlocks] = {};
-  for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
-    const std::uint8_t* row = tile.input + tile.first_byte(ky);
-    const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky * kColumns) * tap_words;
+  const Sizes sizes = tile.sizes;  // a copy, for the compiler to hold in registers
+  const std::size_t tap_words = sizes.row_words / kColumns;
+  Lanes halves[kPixels][kBlocks];
+#pragma GCC unroll 8
+  for (int i = 0; i < kPixels; ++i) {
+    const int outside = (kLeft && i == 0 ? 1 : 0) + (kRight && i == kPixels - 1 ? 1 : 0);
+#pragma GCC unroll 2
+    for (int b = 0; b < kBlocks; ++b) halves[i][b] = (kColumns - outside) * tile.column_products() / 2 + Lanes{};
+  }
+  for (int ky = 0; ky < tile.rows; ++ky) {
+    const std::uint8_t* row = tile.first + static_cast<std::size_t>(ky) * sizes.row_step;
+    const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky) * sizes.row_words;
     for (int word = 0; word < sizes.words; ++word, row += sizeof(std::uint32_t), weights += kLanes) {
       __m512i w[kColumns][kBlocks];
 #pragma GCC unroll 3
@@ -44,17 +49,15 @@ __attribute__((noinline)) void count_plain(const Tile& tile, std::int32_t* dots)
           if ((kLeft && i == 0 && kx == 0) || (kRight && i == kPixels - 1 && kx == kColumns - 1)) continue;
           const __m512i a = broadcast_word(pixel + static_cast<std::size_t>(kx) * sizes.pixel_bytes);
 #pragma GCC unroll 2
-          for (int b = 0; b < kBlocks; ++b) counts[i][b] += differing(a, w[kx][b]);
+          for (int b = 0; b < kBlocks; ++b) halves[i][b] -= differing(a, w[kx][b]);
         }
       }
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
-    const int outside = (kLeft && i == 0 ? 1 : 0) + (kRight && i == kPixels - 1 ? 1 : 0);
-    const int products = (kColumns - outside) * column_products;
 #pragma GCC unroll 2
-    for (int b = 0; b < kBlocks; ++b) store_dots(dots + i * kDotStride + b * kLanes, products, counts[i][b]);
+    for (int b = 0; b < kBlocks; ++b) store_dots(dots + i * kDotStride + b * kLanes, halves[i][b] + halves[i][b]);
   }
 }
 

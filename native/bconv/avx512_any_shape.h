@@ -18,8 +18,8 @@ void count_any(const Tile& tile, std::int32_t* dots) {
   const ConvShape& s = tile.shape;
   const int words = tile.sizes.words;
   Lanes counts[kPixels][kBlocks] = {};
-  for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
-    const std::ptrdiff_t first = tile.first_byte(ky);
+  for (int ky = 0; ky < tile.rows; ++ky) {
+    const std::uint8_t* row = tile.first + static_cast<std::size_t>(ky) * tile.sizes.row_step;
     for (int kx = 0; kx < s.kernel_w; ++kx) {
       const std::uint8_t* pixels[kPixels];
       std::int32_t masks[kPixels];
@@ -29,7 +29,7 @@ void count_any(const Tile& tile, std::int32_t* dots) {
         const int in_x = tile.first_column() + column;
         const bool inside = in_x >= 0 && in_x < s.in_w;
         masks[i] = inside ? -1 : 0;
-        pixels[i] = tile.input + (inside ? first + column * static_cast<std::ptrdiff_t>(tile.sizes.pixel_bytes) : 0);
+        pixels[i] = inside ? row + static_cast<std::size_t>(column) * tile.sizes.pixel_bytes : tile.input;
       }
       const std::uint32_t* weights = tile.weights + static_cast<std::size_t>((ky * s.kernel_w + kx) * words) * kLanes;
       for (int word = 0; word < words; ++word, weights += kLanes) {
@@ -55,14 +55,22 @@ void count_any(const Tile& tile, std::int32_t* dots) {
     const TapRange columns = inside_taps(tile.x + i, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
     const int products = (columns.end - columns.begin) * tile.column_products();
 #pragma GCC unroll 2
-    for (int b = 0; b < kBlocks; ++b) store_dots(dots + i * kDotStride + b * kLanes, products, counts[i][b]);
+    for (int b = 0; b < kBlocks; ++b) {
+      store_dots(dots + i * kDotStride + b * kLanes, products - 2 * counts[i][b]);
+    }
   }
 }
 
 template <int kBlocks>
 void count_any_tile(Tile tile, std::int32_t* dots) {
-  for (; tile.pixels >= 4; tile.pixels -= 4, tile.x += 4, dots += 4 * kDotStride) count_any<4, kBlocks>(tile, dots);
-  for (; tile.pixels > 0; --tile.pixels, ++tile.x, dots += kDotStride) count_any<1, kBlocks>(tile, dots);
+  while (tile.pixels > 0) {
+    const int taken = tile.pixels >= 4 ? 4 : 1;
+    taken == 4 ? count_any<4, kBlocks>(tile, dots) : count_any<1, kBlocks>(tile, dots);
+    tile.pixels -= taken;
+    tile.x += taken;
+    tile.first += static_cast<std::size_t>(taken) * tile.sizes.pixel_step;
+    dots += taken * kDotStride;
+  }
 }
 
 }  // namespace

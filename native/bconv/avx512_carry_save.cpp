@@ -7,7 +7,7 @@
 // s is (x0 xor x1 xor x2) xor (w0 xor w1 xor w2), and both sums of three are known beforehand: that of the weights is
 // stored in place of w2, that of the activations is made once and serves all output channels. r = p xor q xor s is
 // needed in the majority only, one VPTERNLOG of p, q and s. So three words, 1536 products, take 3 xor, 1 majority,
-// 2 popcounts and 2 adds: 8 operations instead of 9.
+// 2 popcounts, 1 subtraction (from half of the products, as in avx512.cpp) and 1 addition: 8 operations instead of 9.
 //
 // The three words are the same one in the three columns of a kernel row or, where the kernel has one column, a third of
 // the pixel's words apart; one or two words may remain and are counted as in avx512.cpp. So are the two columns that
@@ -31,15 +31,18 @@ struct Sums {
 // The dot products of a plain tile of one block; kLeft, kRight and noinline as in avx512.cpp.
 template <int kPixels, int kColumns, bool kLeft, bool kRight>
 __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums, std::int32_t* dots) {
+  const Sizes sizes = tile.sizes;
   const int triples = sums.triples.per_row;
-  const int column_products = tile.column_products();
-  const std::size_t row_words = static_cast<std::size_t>(kColumns * tile.sizes.words) * kLanes;
-  const std::size_t pixel_step = tile.sizes.pixel_step;
   const std::size_t distance = static_cast<std::size_t>(sums.triples.distance) * sizeof(std::uint32_t);
-  Lanes ones[kPixels] = {}, twos[kPixels] = {};
-  for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
-    const std::uint8_t* row = tile.input + tile.first_byte(ky);
-    const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky) * row_words;
+  Lanes halves[kPixels], twos[kPixels] = {};
+#pragma GCC unroll 8
+  for (int i = 0; i < kPixels; ++i) {
+    const int outside = (kLeft && i == 0 ? 1 : 0) + (kRight && i == kPixels - 1 ? 1 : 0);
+    halves[i] = (kColumns - outside) * tile.column_products() / 2 + Lanes{};
+  }
+  for (int ky = 0; ky < tile.rows; ++ky) {
+    const std::uint8_t* row = tile.first + static_cast<std::size_t>(ky) * sizes.row_step;
+    const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky) * sizes.row_words;
     const std::uint8_t* sum_row = sums.sums + (row - sums.input);
     for (int triple = 0; triple < triples; ++triple) {
       const __m512i w0 = _mm512_loadu_si512(weights);
@@ -48,18 +51,18 @@ __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums,
       const std::uint8_t* pixel = row;
       const std::uint8_t* pixel_sum = sum_row;
 #pragma GCC unroll 8
-      for (int i = 0; i < kPixels; ++i, pixel += pixel_step, pixel_sum += pixel_step) {
+      for (int i = 0; i < kPixels; ++i, pixel += sizes.pixel_step, pixel_sum += sizes.pixel_step) {
         if (kLeft && i == 0) {
-          ones[i] += differing(broadcast_word(pixel + distance), w1);
-          ones[i] += differing(broadcast_word(pixel + 2 * distance), _mm512_ternarylogic_epi32(w0, w1, w_sum, kXor3));
+          halves[i] -= differing(broadcast_word(pixel + distance), w1);
+          halves[i] -= differing(broadcast_word(pixel + 2 * distance), _mm512_ternarylogic_epi32(w0, w1, w_sum, kXor3));
         } else if (kRight && i == kPixels - 1) {
-          ones[i] += differing(broadcast_word(pixel), w0);
-          ones[i] += differing(broadcast_word(pixel + distance), w1);
+          halves[i] -= differing(broadcast_word(pixel), w0);
+          halves[i] -= differing(broadcast_word(pixel + distance), w1);
         } else {
           const __m512i p = _mm512_xor_si512(broadcast_word(pixel), w0);
           const __m512i q = _mm512_xor_si512(broadcast_word(pixel + distance), w1);
           const __m512i sum = _mm512_xor_si512(broadcast_word(pixel_sum), w_sum);
-          ones[i] += popcount(sum);
+          halves[i] -= popcount(sum);
           twos[i] += popcount(_mm512_ternarylogic_epi32(p, q, sum, kCarry));
         }
       }
@@ -69,21 +72,22 @@ __attribute__((noinline)) void count_triples(const Tile& tile, const Sums& sums,
     }
   }
   if (kColumns == 1) {
-    for (int ky = tile.rows.begin; ky < tile.rows.end; ++ky) {
-      const std::uint8_t* row = tile.input + tile.first_byte(ky) + 3 * distance;
-      const std::uint32_t* weights = tile.weights + static_cast<std::size_t>(ky) * row_words + triples * 3 * kLanes;
+    for (int ky = 0; ky < tile.rows; ++ky) {
+      const std::uint8_t* row = tile.first + static_cast<std::size_t>(ky) * sizes.row_step + 3 * distance;
+      const std::uint32_t* weights =
+          tile.weights + static_cast<std::size_t>(ky) * sizes.row_words + triples * 3 * kLanes;
       for (int word = 0; word < sums.triples.rest; ++word, row += sizeof(std::uint32_t), weights += kLanes) {
         const __m512i w = _mm512_loadu_si512(weights);
         const std::uint8_t* pixel = row;
 #pragma GCC unroll 8
-        for (int i = 0; i < kPixels; ++i, pixel += pixel_step) ones[i] += differing(broadcast_word(pixel), w);
+        for (int i = 0; i < kPixels; ++i, pixel += sizes.pixel_step) halves[i] -= differing(broadcast_word(pixel), w);
       }
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kPixels; ++i) {
-    const int outside = (kLeft && i == 0 ? 1 : 0) + (kRight && i == kPixels - 1 ? 1 : 0);
-    store_dots(dots + i * kDotStride, (kColumns - outside) * column_products, ones[i] + twos[i] + twos[i]);
+    const Lanes half = halves[i] - (twos[i] + twos[i]);
+    store_dots(dots + i * kDotStride, half + half);
   }
 }
 

@@ -15,24 +15,29 @@ struct Sizes {
   explicit Sizes(const ConvShape& s)
       : inputs(s.in_per_group()),
         words(words32(s)),
-        block_words(avx512::block_words(s)),
+        row_words(static_cast<std::size_t>(s.kernel_w * words) * kLanes),
+        block_words(static_cast<std::size_t>(s.kernel_h) * row_words),
         pixel_bytes(static_cast<std::size_t>(s.words_per_pixel()) * sizeof(std::uint64_t)),
-        pixel_step(static_cast<std::size_t>(s.stride_w) * pixel_bytes) {}
+        pixel_step(static_cast<std::size_t>(s.stride_w) * pixel_bytes),
+        row_step(static_cast<std::size_t>(s.dilation_h) * static_cast<std::size_t>(s.in_w) * pixel_bytes) {}
 
   int inputs;               // of a group
   int words;                // of 32 of them
-  std::size_t block_words;  // from one block's weights to the next
+  std::size_t row_words;    // weights of one block from kernel row to kernel row
+  std::size_t block_words;  // and from block to block
   std::size_t pixel_bytes;  // from pixel to pixel of the input
   std::size_t pixel_step;   // from the input of one output pixel to that of the next
+  std::size_t row_step;     // from the input of one kernel row to that of the next
 };
 
 struct Tile {
   const ConvShape& shape;
   const Sizes& sizes;
   const std::uint8_t* input = nullptr;     // the group's words in the sample's first pixel
-  const std::uint32_t* weights = nullptr;  // of the first block
-  TapRange rows = {0, 0};                  // kernel rows inside the image
-  int y = 0, x = 0;                        // output position of the first pixel
+  const std::uint8_t* first = nullptr;     // those that meet the first kernel row inside, or where they would be
+  const std::uint32_t* weights = nullptr;  // of the first block, from the first kernel row inside
+  int rows = 0;                            // kernel rows inside the image
+  int x = 0;                               // output column of the first pixel
   int pixels = 0, blocks = 0;
 
   int first_column() const { return x * shape.stride_w - shape.pad_w; }
@@ -42,15 +47,8 @@ struct Tile {
   // Whether a column of the kernel lies left or right of the image for one of the pixels.
   bool left() const { return first_column() < 0; }
   bool right() const { return last_column() >= shape.in_w; }
-  // Bytes from `input` to the first pixel's first column in a kernel row; where that lies left of the image, to where
-  // it would be.
-  std::ptrdiff_t first_byte(int ky) const {
-    const int in_y = y * shape.stride_h + ky * shape.dilation_h - shape.pad_h;
-    return (static_cast<std::ptrdiff_t>(in_y) * shape.in_w + first_column()) *
-           static_cast<std::ptrdiff_t>(sizes.pixel_bytes);
-  }
   // Products of one pixel and output channel with one column of the kernel.
-  int column_products() const { return (rows.end - rows.begin) * sizes.inputs; }
+  int column_products() const { return rows * sizes.inputs; }
 };
 
 // 32 channels of a pixel, in all lanes.
@@ -70,10 +68,7 @@ inline Lanes differing(__m512i activations, __m512i weights) {
   return popcount(_mm512_xor_si512(activations, weights));
 }
 
-inline void store_dots(std::int32_t* dots, int products, Lanes counts) {
-  const Lanes lanes = products - (counts + counts);
-  std::memcpy(dots, &lanes, sizeof lanes);
-}
+inline void store_dots(std::int32_t* dots, Lanes lanes) { std::memcpy(dots, &lanes, sizeof lanes); }
 
 inline int smaller(int a, int b) { return a < b ? a : b; }
 
@@ -101,22 +96,28 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
       tile.blocks = smaller(most_blocks, group_blocks - block);
       tile.input =
           reinterpret_cast<const std::uint8_t*>(task.input + static_cast<std::size_t>(group * s.words_per_group()));
-      tile.weights = task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * sizes.block_words;
+      const std::uint32_t* weights =
+          task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * sizes.block_words;
       const int channel = group * s.out_per_group() + block * kLanes;
       const int channels = smaller(tile.blocks * kLanes, s.out_per_group() - block * kLanes);
-      for (tile.y = row; tile.y < row + strip; ++tile.y) {
-        tile.rows = inside_taps(tile.y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
+      for (int y = row; y < row + strip; ++y) {
+        const TapRange inside = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
+        const int in_y = y * s.stride_h + inside.begin * s.dilation_h - s.pad_h;
+        tile.rows = inside.end - inside.begin;
+        tile.weights = weights + static_cast<std::size_t>(inside.begin) * sizes.row_words;
         for (int x = 0; x < out_w; x += tile.pixels) {
           tile.x = smaller(x, out_w - tile.pixels);
+          tile.first = tile.input + (static_cast<std::ptrdiff_t>(in_y) * s.in_w + tile.first_column()) *
+                                        static_cast<std::ptrdiff_t>(sizes.pixel_bytes);
           const int fresh = tile.x + tile.pixels - x;
-          const std::size_t pixel = static_cast<std::size_t>(tile.y) * static_cast<std::size_t>(out_w) +
+          const std::size_t pixel = static_cast<std::size_t>(y) * static_cast<std::size_t>(out_w) +
                                     static_cast<std::size_t>(x);
           prefetch_tile(*task.epilogue, pixel, fresh, channel, channels);
           count(static_cast<const Tile&>(tile), dots);
           const std::int32_t* from = dots + (tile.pixels - fresh) * kDotStride;
           for (int done = 0; done < channels; done += kLanes) {
             finish_tile(s, *task.epilogue,
-                        {from + done, kDotStride, pixel, static_cast<std::size_t>(tile.y), fresh, channel + done,
+                        {from + done, kDotStride, pixel, static_cast<std::size_t>(y), fresh, channel + done,
                          smaller(kLanes, channels - done)});
           }
         }
