@@ -10,6 +10,7 @@ extern const Kernel kPortableKernel;
 #define EBNET_X86_64 1
 extern const Kernel kAvx2Kernel;
 extern const Kernel kAvx512Kernel;
+extern const Kernel kAmxKernel;
 #endif
 
 }  // namespace ebnet

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "bconv/amx_cpu.h"
 #include "bconv/kernels.h"
 
 namespace ebnet {
@@ -27,6 +28,7 @@ const std::vector<const Kernel*>& all_kernels() {
 #ifdef EBNET_X86_64
       &kAvx2Kernel,
       &kAvx512Kernel,
+      &kAmxKernel,
 #endif
   };
   return kernels;
@@ -44,6 +46,8 @@ bool cpu_supports(Isa isa) {
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512vpopcntdq");
+    case Isa::amx:
+      return cpu_supports(Isa::avx512) && amx::permitted();
 #endif
     default:
       return false;

@@ -1,7 +1,6 @@
 // The kernels for wide vectors behind a C function, for the build in which their intrinsics are emulated.
 #include <cstring>
 
-#include "bconv/avx512_layout.h"
 #include "bconv/kernels.h"
 
 // Runs the kernel of that name on one sample, rows [0, split) and the others apart. Returns the name, or null where no
@@ -27,7 +26,7 @@ extern "C" const char* ebnet_run_emulated(const char* name, const int* n, const 
   e.bits_per_group = bits_per_group;
   e.row_sums = row_sums;
   e.dots = dots;
-  for (const ebnet::Kernel* kernel : {&ebnet::kAvx512Kernel}) {
+  for (const ebnet::Kernel* kernel : {&ebnet::kAvx512Kernel, &ebnet::kAmxKernel}) {
     if (std::strcmp(kernel->name, name) != 0 || !kernel->supports(shape)) continue;
     const ebnet::PackedWeights weights = kernel->prepare(canonical, shape);
     ebnet::AlignedBytes scratch(kernel->scratch_bytes(shape));

@@ -14,7 +14,14 @@ import pytest
 from tests.native.binary_case import STREAM_TYPES, Runner
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ["tests/emulated_avx512.cpp", "bconv/avx512.cpp", "bconv/avx512_layout.cpp", "bconv/aligned.cpp"]
+SOURCES = [
+    "tests/emulated_avx512.cpp",
+    "bconv/aligned.cpp",
+    "bconv/amx.cpp",
+    "bconv/amx_layout.cpp",
+    "bconv/avx512.cpp",
+    "bconv/avx512_layout.cpp",
+]
 
 
 def build(directory: Path) -> Path:

@@ -27,7 +27,7 @@ from tests.native.binary_case import (
 from tests.native.emulated import build, runner
 
 RUNS_HERE = dict(kernels.names())
-EMULATED = ["avx512-popcount"]
+EMULATED = ["avx512-popcount", "amx-int8"]
 """Kernels whose arithmetic is tested on any CPU, their instructions emulated."""
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

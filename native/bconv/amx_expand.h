@@ -1,0 +1,77 @@
+// Bits to the bytes of tiles: +1 and -1, and exact 0 where there is no input.
+#pragma once
+#include <cstring>
+
+#include "bconv/amx_layout.h"
+#include "bconv/avx512_intrinsics.h"
+
+namespace ebnet::amx {
+namespace {
+
+// The weights of one output tile at one step: a word is a row of the tile. Rows past the run's last input are 0, so
+// that the activations there, which belong to other outputs, count nothing.
+inline void expand_weights(const Layout& layout, const Step& step, const std::uint64_t* words, std::uint8_t* tile) {
+  const __m512i minus = _mm512_set1_epi8(-1), plus = _mm512_set1_epi8(1);
+  words += step.word;
+  std::uint32_t row = 0;
+  for (; row < step.words; ++row) _mm512_storeu_si512(tile + row * 64, _mm512_mask_blend_epi8(words[row], minus, plus));
+  const bool last = (step.word + step.words) % static_cast<std::uint32_t>(layout.run_words) == 0;
+  if (const int inputs = layout.run_inputs % kQuad; last && inputs != 0) {
+    const std::uint64_t used = 0x1111111111111111u * ((1u << inputs) - 1);
+    const __m512i signs = _mm512_mask_blend_epi8(words[row - 1], minus, plus);
+    _mm512_storeu_si512(tile + (row - 1) * 64, _mm512_maskz_mov_epi8(used, signs));
+  }
+  for (; row < kTileRows; ++row) _mm512_storeu_si512(tile + row * 64, _mm512_setzero_si512());
+}
+
+// The signs of kBytes inputs of one pixel.
+template <int kBytes>
+inline void expand_word(std::uint64_t bits, std::uint8_t* to) {
+  if constexpr (kBytes == 64) {
+    _mm512_storeu_si512(to, _mm512_mask_blend_epi8(bits, _mm512_set1_epi8(-1), _mm512_set1_epi8(1)));
+  } else if constexpr (kBytes == 32) {
+    const __m256i signs = _mm256_mask_blend_epi8(static_cast<__mmask32>(bits), _mm256_set1_epi8(-1), _mm256_set1_epi8(1));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), signs);
+  } else {
+    const __m128i signs = _mm_mask_blend_epi8(static_cast<__mmask16>(bits), _mm_set1_epi8(-1), _mm_set1_epi8(1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), signs);
+  }
+}
+
+// The pixels of one image row; up to kBytes - 1 bytes past the last are written too.
+template <int kBytes>
+inline void expand_pixels(const ConvShape& s, const std::uint64_t* words, std::uint8_t* to) {
+  const std::size_t pixel_words = static_cast<std::size_t>(s.words_per_pixel());
+  for (int x = 0; x < s.in_w; ++x, words += pixel_words, to += s.in_per_group()) {
+    for (int w = 0; w < s.words_per_group(); ++w) expand_word<kBytes>(words[w], to + w * kTileInputs);
+  }
+}
+
+// The strip of output rows [row, row + rows) of one group. Written from front to back, because whole vectors may touch
+// what lies after them; 63 bytes past the last phase at most.
+inline void expand_strip(const ConvTask& task, const Layout& layout, int group, int row, int rows, std::uint8_t* strip) {
+  const ConvShape& s = *task.shape;
+  const std::size_t cell = static_cast<std::size_t>(s.in_per_group());
+  const std::size_t left = static_cast<std::size_t>(s.pad_w) * cell;
+  const std::size_t right = left + static_cast<std::size_t>(s.in_w) * cell;
+  const std::size_t row_words = static_cast<std::size_t>(s.in_w) * static_cast<std::size_t>(s.words_per_pixel());
+  const std::uint64_t* words = task.input + static_cast<std::size_t>(group * s.words_per_group());
+  const auto expand = s.in_per_group() <= 16 ? expand_pixels<16> : s.in_per_group() <= 32 ? expand_pixels<32> : expand_pixels<64>;
+  for (int phase = 0; phase < layout.phases; ++phase) {
+    std::uint8_t* to = strip + static_cast<std::size_t>(phase) * layout.phase_bytes;
+    for (int i = 0; i < rows + layout.halo_rows; ++i, to += layout.row_bytes) {
+      const int y = (row + i) * s.stride_h + phase - s.pad_h;
+      if (y < 0 || y >= s.in_h) {
+        std::memset(to, 0, layout.row_bytes);
+        continue;
+      }
+      std::memset(to, 0, left);
+      expand(s, words + static_cast<std::size_t>(y) * row_words, to + left);
+      std::memset(to + right, 0, layout.row_bytes - right);
+    }
+    std::memset(to, 0, left);
+  }
+}
+
+}  // namespace
+}  // namespace ebnet::amx
