@@ -52,7 +52,8 @@ void list_steps(const ConvShape& s, const Layout& layout, Step* steps) {
 // The dot products of a block, [position][kBlockOutputs], that wait for the epilogue.
 class Waiting {
  public:
-  Waiting(const ConvTask& task, const Layout& layout) : task_(task), row_positions_(layout.row_positions) {}
+  Waiting(const ConvTask& task, const Layout& layout)
+      : task_(task), out_w_(task.shape->out_w()), row_positions_(layout.row_positions) {}
 
   // `position` counts from the first output of `row`.
   void take(const std::int32_t* dots, int row, int position, int positions, int channel, int channels) {
@@ -73,13 +74,12 @@ class Waiting {
  private:
   // Up to 16 neighbours in one row, or the positions between the end of a row and the next.
   void finish_piece() {
-    const ConvShape& s = *task_.shape;
-    const int pixels = std::min({positions_ - done_, s.out_w() - x_, kTileRows});
+    const int pixels = std::min({positions_ - done_, out_w_ - x_, kTileRows});
     if (pixels > 0) {
       const std::size_t row = static_cast<std::size_t>(row_);
-      const std::size_t pixel = row * static_cast<std::size_t>(s.out_w()) + static_cast<std::size_t>(x_);
+      const std::size_t pixel = row * static_cast<std::size_t>(out_w_) + static_cast<std::size_t>(x_);
       for (int first = 0; first < channels_; first += kTileOutputs) {
-        finish_tile(s, *task_.epilogue,
+        finish_tile(*task_.shape, *task_.epilogue,
                     {dots_ + done_ * kBlockOutputs + first, kBlockOutputs, pixel, row, pixels, channel_ + first,
                      std::min(channels_ - first, kTileOutputs)});
       }
@@ -94,16 +94,10 @@ class Waiting {
   }
 
   const ConvTask& task_;
-  const int row_positions_;
+  const int out_w_, row_positions_;
   const std::int32_t* dots_ = nullptr;
   int row_ = 0, x_ = 0, positions_ = 0, done_ = 0, channel_ = 0, channels_ = 0;
 };
-
-// Every pixel tile has the same number of pixels: as few as give the same number of tiles.
-int pixels_per_tile(int positions) {
-  const int tiles = (positions + kTileRows - 1) / kTileRows;
-  return (positions + tiles - 1) / tiles;
-}
 
 // Tiles 0 to 3 are the sums, 4 and 5 the pixels, 6 and 7 the weights.
 TileConfig tile_config(int tile_pixels) {
@@ -118,37 +112,53 @@ TileConfig tile_config(int tile_pixels) {
 class Convolution {
  public:
   explicit Convolution(const ConvTask& task)
-      : task_(task), shape_(*task.shape), layout_(shape_), waiting_(task, layout_) {
+      : task_(task), shape_(*task.shape), layout_(shape_), waiting_(task, layout_), expander_(task, layout_) {
     auto* scratch = static_cast<std::uint8_t*>(task.scratch);
     steps_ = reinterpret_cast<Step*>(scratch);
     weights_ = scratch + layout_.steps_bytes;
-    strip_ = weights_ + layout_.weights_bytes;
-    position_bytes_ = static_cast<std::size_t>(shape_.stride_w * shape_.in_per_group());
     list_steps(shape_, layout_, steps_);
+    position_bytes_ = static_cast<std::size_t>(shape_.stride_w * shape_.in_per_group());
+    const int rows = task.row_end - task.row_begin;
+    const int fewest = divide_up(rows, layout_.strip_rows);
+    strip_rows_ = divide_up(rows, fewest);
+    group_strips_ = divide_up(rows, strip_rows_);
+    // Every pixel tile has the same number of pixels: as few as give the same number of tiles.
+    const int positions = line_positions(strip_rows_);
+    tile_pixels_ = divide_up(positions, divide_up(positions, kTileRows));
   }
 
   void run() {
-    const int rows = task_.row_end - task_.row_begin;
-    const int strips = (rows + layout_.strip_rows - 1) / layout_.strip_rows;
-    const int strip_rows = (rows + strips - 1) / strips;
-    tile_pixels_ = pixels_per_tile(line_positions(strip_rows));
     configure_tiles(tile_config(tile_pixels_));
     begin_rows(shape_, *task_.epilogue, task_.row_begin, task_.row_end);
-    for (int group = 0; group < shape_.groups; ++group) {
-      for (int row = task_.row_begin; row < task_.row_end; row += strip_rows) {
-        run_strip(group, row, std::min(strip_rows, task_.row_end - row));
-      }
+    const int strips = shape_.groups * group_strips_;
+    begin_strip(0);
+    expander_.advance(1, 1);
+    for (int strip = 0; strip < strips; ++strip) {
+      if (strip + 1 < strips) begin_strip(strip + 1);
+      run_strip(strip);
     }
     waiting_.finish(1, 1);
     release_tiles();
   }
 
  private:
+  int first_row(int strip) const { return task_.row_begin + strip % group_strips_ * strip_rows_; }
+  int rows_of(int strip) const { return std::min(strip_rows_, task_.row_end - first_row(strip)); }
   int line_positions(int rows) const { return (rows - 1) * layout_.row_positions + shape_.out_w(); }
+  std::uint8_t* place(int strip) const {
+    return weights_ + layout_.weights_bytes + static_cast<std::size_t>(strip % 2) * layout_.strip_bytes;
+  }
 
-  void run_strip(int group, int row, int rows) {
-    expand_strip(task_, layout_, group, row, rows, strip_);
-    const int positions = line_positions(rows);
+  void begin_strip(int strip) {
+    expander_.begin(strip / group_strips_, first_row(strip), rows_of(strip), place(strip));
+  }
+
+  void run_strip(int strip) {
+    const int group = strip / group_strips_;
+    const int positions = line_positions(rows_of(strip));
+    inputs_ = place(strip);
+    block_ = 0;
+    blocks_ = layout_.pairs * divide_up(positions, 2 * tile_pixels_);
     for (int pair = 0; pair < layout_.pairs; ++pair) {
       Pair now;
       now.words = task_.weights->data.as<std::uint64_t>() +
@@ -156,12 +166,13 @@ class Convolution {
       now.weights = weights_ + (layout_.kept ? static_cast<std::size_t>(pair) * layout_.pair_bytes : 0);
       const int first = 2 * pair * kTileOutputs;
       const int channels = std::min(shape_.out_per_group() - first, kBlockOutputs);
-      bool fresh = !layout_.kept || row == task_.row_begin;
+      bool fresh = !layout_.kept || strip % group_strips_ == 0;
       for (int position = 0; position < positions; position += 2 * tile_pixels_) {
         const int here = std::min(positions - position, 2 * tile_pixels_);
         multiply(now, position, here > tile_pixels_ ? 2 : 1, channels > kTileOutputs ? 2 : 1, fresh);
-        waiting_.take(dots_[turn_], row, position, here, group * shape_.out_per_group() + first, channels);
+        waiting_.take(dots_[turn_], first_row(strip), position, here, group * shape_.out_per_group() + first, channels);
         turn_ ^= 1;
+        ++block_;
         fresh = false;
       }
     }
@@ -185,7 +196,7 @@ class Convolution {
   template <int kPixelTiles, int kOutputTiles>
   void multiply_block(const Pair& pair, int position, bool fresh) {
     constexpr bool kTwoRows = kPixelTiles == 2, kTwoColumns = kOutputTiles == 2;
-    const std::uint8_t* inputs = strip_ + static_cast<std::size_t>(position) * position_bytes_;
+    const std::uint8_t* inputs = inputs_ + static_cast<std::size_t>(position) * position_bytes_;
     const std::size_t next_tile = static_cast<std::size_t>(tile_pixels_) * position_bytes_;
     zero_tile<0>();
     if (kTwoColumns) zero_tile<1>();
@@ -209,6 +220,7 @@ class Convolution {
       }
       if (kTwoRows && kTwoColumns) multiply_tiles<3, 5, 7>();
       waiting_.finish(step + 1, layout_.steps);
+      expander_.advance(block_ * layout_.steps + step + 1, blocks_ * layout_.steps);
     }
     constexpr std::size_t kStride = kBlockOutputs * sizeof(std::int32_t);
     std::int32_t* dots = dots_[turn_];
@@ -231,12 +243,14 @@ class Convolution {
   const ConvShape& shape_;
   const Layout layout_;
   Waiting waiting_;
+  StripExpander expander_;  // of the strip after the one whose blocks are computed
   Step* steps_;
   std::uint8_t* weights_;
-  std::uint8_t* strip_;
-  std::size_t position_bytes_;  // from output to output in the strip
-  int tile_pixels_ = 0;
-  int turn_ = 0;
+  std::size_t position_bytes_;  // from output to output in a strip
+  int strip_rows_, group_strips_, tile_pixels_;
+  const std::uint8_t* inputs_ = nullptr;      // the strip
+  std::int64_t block_ = 0, blocks_ = 0;       // of the strip
+  int turn_ = 0;                              // which of the two `dots_` the block is for
   alignas(64) std::int32_t dots_[2][kBlockDots];
 };
 

@@ -10,8 +10,6 @@ namespace ebnet {
 namespace amx {
 namespace {
 
-int divide_up(int value, int by) { return (value + by - 1) / by; }
-
 std::size_t whole_lines(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::size_t z(int value) { return static_cast<std::size_t>(value); }
@@ -50,6 +48,7 @@ Layout::Layout(const ConvShape& s) {
       z(phases - 1) * phase_bytes + z(halo_rows) * row_bytes + z((s.kernel_w - 1) * s.dilation_w) * cell;
   const std::size_t line_bytes = z(strip_rows * row_positions + kTileRows) * z(s.stride_w) * cell;
   strip_bytes = whole_lines(std::max(written, last_run + line_bytes + z(run_steps * kTileInputs)));
+  strips = s.groups > 1 || strip_rows < s.out_h() ? 2 : 1;
 }
 
 namespace {
@@ -88,7 +87,7 @@ PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
 
 std::size_t scratch_bytes(const ConvShape& shape) {
   const Layout layout(shape);
-  return layout.steps_bytes + layout.weights_bytes + layout.strip_bytes;
+  return layout.steps_bytes + layout.weights_bytes + z(layout.strips) * layout.strip_bytes;
 }
 
 }  // namespace

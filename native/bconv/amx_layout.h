@@ -7,13 +7,15 @@
 
 namespace ebnet::amx {
 
+inline int divide_up(int value, int by) { return (value + by - 1) / by; }
+
 inline constexpr int kTileRows = 16;     // of a tile register, 64 bytes each
 inline constexpr int kTileInputs = 64;   // products that one tile product adds to each of its dot products
 inline constexpr int kTileOutputs = 16;  // output channels of one tile
 inline constexpr int kQuad = 4;          // inputs that lie side by side in a row of a weight tile
 inline constexpr std::size_t kTileBytes = kTileRows * 64;
 inline constexpr std::size_t kKeptBudget = 64 * 1024;   // bytes of a group's expanded weights, kept from strip to strip
-inline constexpr std::size_t kNearBudget = 30 * 1024;   // bytes of a strip where weights are kept: it stays in L1
+inline constexpr std::size_t kNearBudget = 20 * 1024;   // bytes of a strip where weights are kept: two fit into L1
 inline constexpr std::size_t kFarBudget = 128 * 1024;   // else: in L2, where many pixels share an expansion of weights
 inline constexpr std::size_t kMostPairBytes = 512 * 1024;  // of the expanded weights of 32 output channels
 
@@ -45,6 +47,7 @@ struct Layout {
   std::size_t phase_bytes;
   std::size_t pair_bytes;  // expanded weights: [step][2 output tiles][tile]
   std::size_t steps_bytes, weights_bytes, strip_bytes;
+  int strips;              // in memory at a time: one is read, the next is written
 };
 
 // One tile product over the inputs of a run.
