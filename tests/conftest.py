@@ -1,9 +1,14 @@
 """Settings for all tests."""
 
 import os
+import tempfile
 
 # Some virtual machines announce AMX but hide its tile leaf; oneDNN's bf16 kernels would then end the process.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+# Choices of kernels are remembered in the user's cache; those of tests are not his.
+CACHE = tempfile.TemporaryDirectory(prefix="ebnet-tests-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 from hypothesis import settings
 

@@ -258,9 +258,9 @@ void run_strip(const ConvTask& task, const Layout& layout, const Strip& strip) {
 
 }  // namespace
 
-void run(const ConvTask& task) {
+void run(const ConvTask& task, int most_blocks) {
   const ConvShape& s = *task.shape;
-  const Layout layout(s);
+  const Layout layout(s, most_blocks);
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
   if (layout.flat) {
     const int end = task.row_end * s.out_w();

@@ -14,7 +14,7 @@ std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + 
 
 }  // namespace
 
-Layout::Layout(const ConvShape& s) {
+Layout::Layout(const ConvShape& s, int most_blocks) {
   flat = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;
   nibbles = (s.in_per_group() + 3) / 4;
   total_nibbles = s.taps() * nibbles;
@@ -24,7 +24,7 @@ Layout::Layout(const ConvShape& s) {
   triples = s.taps() * pitch / 3;
   blocks = (s.out_per_group() + kLanes - 1) / kLanes;
   // Four blocks share the rows of one pair, two those of two pairs; weights should fill no more than half of L1.
-  tile_blocks = blocks == 1 ? 1 : columns || blocks < 4 || triples > kMaxTriplesOfFour ? 2 : 4;
+  tile_blocks = std::min(most_blocks, blocks == 1 ? 1 : columns || blocks < 4 || triples > kMaxTriplesOfFour ? 2 : 4);
   const std::size_t position_bytes = static_cast<std::size_t>(pitch) * sizeof(std::uint16_t);
   if (flat) {
     const int budget = static_cast<int>(kCodeBudget / position_bytes) * 2;  // a position codes two pixels
@@ -59,16 +59,20 @@ Layout::Layout(const ConvShape& s) {
   weights_bytes = static_cast<std::size_t>(3 * triples * tile_blocks) * kLanes;
 }
 
-// Dot products are kept in 16 bits.
+namespace {
+
+// Dot products are kept in 16 bits. A kernel of several blocks is one of its own only where there are as many.
+template <int kMostBlocks>
 bool supports(const ConvShape& shape) {
-  return static_cast<std::int64_t>(shape.taps()) * ((shape.in_per_group() + 3) / 4) * 4 <= 32767;
+  const bool fits = static_cast<std::int64_t>(shape.taps()) * ((shape.in_per_group() + 3) / 4) * 4 <= 32767;
+  return fits && (kMostBlocks == 1 || Layout(shape, kMostBlocks).tile_blocks == kMostBlocks);
 }
 
 // [group][block of 32 output channels][nibble pair][32 lanes]: byte = nibble 2i | nibble 2i + 1 << 4, nibbles counted
 // over [ky][kx][in / 4]. Lanes are in the order of lane_of; those past the group's last channel and bits past the last
 // input channel are 0.
 PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
-  const Layout layout(shape);
+  const Layout layout(shape, 1);  // how blocks are packed does not depend on how many are computed together
   PackedWeights packed;
   packed.data = AlignedBytes(static_cast<std::size_t>(shape.groups * layout.blocks) * layout.packed_block_bytes);
   for (int o = 0; o < shape.out_channels; ++o) {
@@ -94,14 +98,23 @@ PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape) {
   return packed;
 }
 
+template <int kMostBlocks>
 std::size_t scratch_bytes(const ConvShape& shape) {
-  const Layout layout(shape);
+  const Layout layout(shape, kMostBlocks);
   return layout.codes_bytes + layout.weights_bytes;
 }
 
+template <int kMostBlocks>
+constexpr Kernel kernel(const char* name) {
+  return {name, Isa::avx2, supports<kMostBlocks>, prepare, scratch_bytes<kMostBlocks>,
+          [](const ConvTask& task) { run(task, kMostBlocks); }};
+}
+
+}  // namespace
 }  // namespace avx2
 
-const Kernel kAvx2Kernel = {"avx2-pair-lut",      Isa::avx2, avx2::supports, avx2::prepare,
-                            avx2::scratch_bytes, avx2::run};
+const Kernel kAvx2OneBlock = avx2::kernel<1>("avx2-pair-lut-1");
+const Kernel kAvx2TwoBlocks = avx2::kernel<2>("avx2-pair-lut-2");
+const Kernel kAvx2FourBlocks = avx2::kernel<4>("avx2-pair-lut-4");
 
 }  // namespace ebnet

@@ -17,7 +17,8 @@ inline constexpr std::size_t kCodeBudget = 16 * 1024;  // bytes of codes in one 
 // Everything that follows from the shape. A 1x1 convolution with stride 1 and no padding does not see rows: its rows
 // are run as one long line, so odd widths waste nothing.
 struct Layout {
-  explicit Layout(const ConvShape& shape);
+  // `most_blocks`: of output channels computed together, 1, 2 or 4.
+  Layout(const ConvShape& shape, int most_blocks);
 
   bool flat;            // rows are joined into one line
   bool columns;         // three lookups are [ky][nibble][3 kx], else [ky][kx][nibble / 3][3 nibbles]
@@ -47,9 +48,6 @@ constexpr int count_of(int channel) {
   return channel / 16 * 16 + channel % 8 / 4 * 8 + channel % 16 / 8 * 4 + channel % 4;
 }
 
-bool supports(const ConvShape& shape);
-PackedWeights prepare(const std::uint8_t* canonical, const ConvShape& shape);
-std::size_t scratch_bytes(const ConvShape& shape);
-void run(const ConvTask& task);
+void run(const ConvTask& task, int most_blocks);
 
 }  // namespace ebnet::avx2

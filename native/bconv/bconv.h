@@ -66,7 +66,7 @@ struct ConvTask {
 };
 
 struct Kernel {
-  const char* name;  // e.g. "avx2-pair-lut"
+  const char* name;  // e.g. "avx2-pair-lut-4"
   Isa isa;
   bool (*supports)(const ConvShape& shape);
   PackedWeights (*prepare)(const std::uint8_t* canonical, const ConvShape& shape);

@@ -8,7 +8,7 @@ extern const Kernel kReferenceKernel;
 extern const Kernel kPortableKernel;
 #if defined(__x86_64__) || defined(_M_X64)
 #define EBNET_X86_64 1
-extern const Kernel kAvx2Kernel;
+extern const Kernel kAvx2OneBlock, kAvx2TwoBlocks, kAvx2FourBlocks;
 extern const Kernel kAvx512Kernel;
 extern const Kernel kAmxKernel;
 #endif

@@ -26,7 +26,9 @@ const std::vector<const Kernel*>& all_kernels() {
       &kReferenceKernel,
       &kPortableKernel,
 #ifdef EBNET_X86_64
-      &kAvx2Kernel,
+      &kAvx2OneBlock,
+      &kAvx2TwoBlocks,
+      &kAvx2FourBlocks,
       &kAvx512Kernel,
       &kAmxKernel,
 #endif

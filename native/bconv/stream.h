@@ -11,6 +11,10 @@ namespace ebnet {
 
 enum class StreamType { fp32, fp16, bf16 };
 
+constexpr const char* stream_type_name(StreamType type) {
+  return type == StreamType::fp32 ? "fp32" : type == StreamType::fp16 ? "fp16" : "bf16";
+}
+
 constexpr std::size_t value_bytes(StreamType type) { return type == StreamType::fp32 ? sizeof(float) : sizeof(Half); }
 
 inline float load_value(const void* values, std::size_t index, StreamType type) {

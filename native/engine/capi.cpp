@@ -52,15 +52,26 @@ const char* ebnet_error_name(int error) { return ebnet::error_name(static_cast<e
 const char* ebnet_last_error(void) { return last_error.c_str(); }
 
 int ebnet_load(const char* path, int threads, ebnet_engine** engine) {
+  const ebnet_options options = {threads, EBNET_STREAM_FP32};
+  return ebnet_load_with(path, &options, engine);
+}
+
+int ebnet_load_with(const char* path, const ebnet_options* options, ebnet_engine** engine) {
   if (path == nullptr) return missing("path");
-  return load(engine,
-              [&](std::unique_ptr<ebnet::Engine>* made) { return ebnet::Engine::load_file(path, threads, made); });
+  if (options == nullptr) return missing("options");
+  if (options->stream < EBNET_STREAM_FP32 || options->stream > EBNET_STREAM_BF16) {
+    return report(ebnet::guarded([&] {
+      ebnet::fail(ebnet::Error::ArgumentInvalid, "stream=" + std::to_string(options->stream) + ": expected 0 to 2");
+    }));
+  }
+  const ebnet::Options with = {options->threads, static_cast<ebnet::StreamType>(options->stream)};
+  return load(engine, [&](std::unique_ptr<ebnet::Engine>* made) { return ebnet::Engine::load_file(path, with, made); });
 }
 
 int ebnet_load_memory(const void* data, size_t size, int threads, ebnet_engine** engine) {
   if (data == nullptr) return missing("data");
   return load(engine, [&](std::unique_ptr<ebnet::Engine>* made) {
-    return ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(data, size), threads, made);
+    return ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(data, size), {threads}, made);
   });
 }
 

@@ -18,20 +18,20 @@ void require_images(int batch) {
 
 }  // namespace
 
-Status Engine::load(const std::shared_ptr<const Source>& source, int threads, std::unique_ptr<Engine>* engine,
-                    const Limits& limits) {
+Status Engine::load(const std::shared_ptr<const Source>& source, const Options& options,
+                    std::unique_ptr<Engine>* engine, const Limits& limits) {
   return guarded([&] {
-    if (threads < 1 || threads > kMaxThreads) {
+    if (options.threads < 1 || options.threads > kMaxThreads) {
       fail(Error::ArgumentInvalid,
-           "threads=" + std::to_string(threads) + ": expected 1 to " + std::to_string(kMaxThreads));
+           "threads=" + std::to_string(options.threads) + ": expected 1 to " + std::to_string(kMaxThreads));
     }
-    engine->reset(new Engine(read_model(source, limits), threads, limits));
+    engine->reset(new Engine(read_model(source, limits), options, limits));
   });
 }
 
-Status Engine::load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine) {
+Status Engine::load_file(const std::string& path, const Options& options, std::unique_ptr<Engine>* engine) {
   Status status;
-  const Status opened = guarded([&] { status = load(std::make_shared<FileSource>(path), threads, engine); });
+  const Status opened = guarded([&] { status = load(std::make_shared<FileSource>(path), options, engine); });
   return opened ? status : opened;
 }
 
@@ -47,13 +47,32 @@ void Engine::prepare(int batch, int height, int width) {
   require_images(batch);
   const bool same_size = executor_ != nullptr && executor_->plan().height == height && executor_->plan().width == width;
   if (same_size && executor_->slots() >= slots_for(executor_->plan(), batch)) return;
-  Plan plan = make_plan(model_, height, width, limits_);
+  Plan plan = make_plan(model_, height, width, options_.stream, limits_);
+  // The first size decides: experts are laid out for their kernel, and sizes may alternate.
+  if (executor_ == nullptr && choose_kernels(plan)) {
+    plan = make_plan(model_, height, width, options_.stream, limits_);
+  }
   const int slots = slots_for(plan, batch);
   executor_.reset();
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     if (model_.program.ops[i].kind == OpKind::Conv) model_.weights[i].conv.shape = plan.ops[i].conv;
   }
   executor_ = std::make_unique<Executor>(model_, std::move(plan), slots, pool_);
+}
+
+bool Engine::choose_kernels(const Plan& plan) {
+  bool changed = false;
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (model_.program.ops[i].kind != OpKind::Binary) continue;
+    BinaryWeights& weights = model_.weights[i].binary;
+    const Kernel& kernel = choice_.choose(plan.ops[i].conv);
+    if (&kernel == weights.kernel) continue;
+    weights.kernel = &kernel;
+    weights.experts.use(kernel);
+    changed = true;
+  }
+  choice_.save();
+  return changed;
 }
 
 Status Engine::plan(int batch, int height, int width) {

@@ -8,6 +8,7 @@
 
 #include "engine/error.h"
 #include "engine/executor.h"
+#include "engine/kernel_choice.h"
 #include "engine/limits.h"
 #include "engine/model.h"
 
@@ -24,15 +25,21 @@ struct OpProfile {
   std::vector<int> shape;  // of the result: height, width, channels
 };
 
+// How a file is to be run.
+struct Options {
+  int threads = 1;                       // of one call, the caller's included
+  StreamType stream = StreamType::fp32;  // of the residual stream
+};
+
 class Engine {
  public:
   // The engine keeps the source, see read_model.
-  static Status load(const std::shared_ptr<const Source>& source, int threads, std::unique_ptr<Engine>* engine,
-                     const Limits& limits = {});
-  static Status load_file(const std::string& path, int threads, std::unique_ptr<Engine>* engine);
+  static Status load(const std::shared_ptr<const Source>& source, const Options& options,
+                     std::unique_ptr<Engine>* engine, const Limits& limits = {});
+  static Status load_file(const std::string& path, const Options& options, std::unique_ptr<Engine>* engine);
 
   const Model& model() const { return model_; }
-  int threads() const { return pool_.threads(); }
+  const Options& options() const { return options_; }
 
   // Makes ready for a size, so that the first run pays only for the experts it is the first to choose.
   Status plan(int batch, int height, int width);
@@ -44,15 +51,23 @@ class Engine {
   Status profile(const Images& images, float* logits, std::vector<OpProfile>* ops);
 
  private:
-  Engine(Model model, int threads, const Limits& limits) : limits_(limits), model_(std::move(model)), pool_(threads) {}
+  Engine(Model model, const Options& options, const Limits& limits)
+      : limits_(limits),
+        options_(options),
+        model_(std::move(model)),
+        choice_(model_.isa),
+        pool_(options.threads) {}
   // Images under way at once.
   int slots_for(const Plan& plan, int batch) const;
-  // Both with the lock held.
+  // All with the lock held. True where another kernel than before was chosen.
+  bool choose_kernels(const Plan& plan);
   void prepare(int batch, int height, int width);
   void run_recorded(const Images& images, float* logits, const Record& record);
 
   Limits limits_;
+  Options options_;
   Model model_;
+  KernelChoice choice_;
   ThreadPool pool_;
   std::mutex mutex_;
   std::unique_ptr<Executor> executor_;

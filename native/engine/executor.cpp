@@ -88,9 +88,11 @@ void Executor::save(std::size_t index, int first, int count, int batch, const Re
   const ValuePlan& planned = plan_.values[index + 1];
   std::vector<float>& out = (*record.values)[index];
   for (int slot = 0; slot < count; ++slot) {
-    const auto* from = const_cast<Executor*>(this)->value(slot, index + 1);
+    const void* from = const_cast<Executor*>(this)->value(slot, index + 1);
     for (std::size_t pixel = 0; pixel < planned.pixels(); ++pixel) {
-      out.insert(out.end(), from + pixel * planned.stride, from + pixel * planned.stride + planned.channels);
+      for (std::size_t c = 0; c < z(planned.channels); ++c) {
+        out.push_back(load_value(from, pixel * planned.stride + c, planned.type));
+      }
     }
   }
 }
@@ -309,8 +311,12 @@ void Executor::binary(std::size_t index, int count) {
 
   Epilogue shared;
   shared.slope = pointer(weights.slope);
-  shared.skip_stride = op.skip >= 0 ? plan_.values[z(op.skip)].stride : 0;
+  if (op.skip >= 0) {
+    shared.skip_stride = plan_.values[z(op.skip)].stride;
+    shared.skip_type = plan_.values[z(op.skip)].type;
+  }
   shared.stream_stride = to.stride;
+  shared.stream_type = to.type;
   const bool emits = planned.emits_for >= 0;
   const OpPlan* next = emits ? &plan_.ops[z(planned.emits_for)] : nullptr;
   if (emits) {

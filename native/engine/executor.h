@@ -53,6 +53,7 @@ class Executor {
   T* at(int slot, std::size_t offset) {
     return reinterpret_cast<T*>(arenas_.data() + static_cast<std::size_t>(slot) * arena_stride_ + offset);
   }
+  // Of values in fp32; for others it is but an address.
   float* value(int slot, std::size_t id) { return at(slot, plan_.values[id].offset); }
 
   // body(slot, row_begin, row_end, thread) over all rows of `count` images, split as the threads need it.

@@ -48,6 +48,11 @@ Experts::Experts(std::shared_ptr<const Source> source, std::uint64_t begin, int 
   }
 }
 
+void Experts::use(const Kernel& kernel) {
+  kernel_ = &kernel;
+  for (PackedWeights& packed : packed_) packed = PackedWeights();
+}
+
 void Experts::lay_out(int expert, std::uint8_t* staging) {
   PackedWeights& packed = packed_[static_cast<std::size_t>(expert)];
   if (packed.data.data() != nullptr) return;

@@ -23,6 +23,8 @@ class Experts {
   Experts(std::shared_ptr<const Source> source, std::uint64_t begin, int count, const Kernel& kernel,
           const ConvShape& shape, std::string name);
 
+  // Another kernel than the one given; those that were laid out are laid out again.
+  void use(const Kernel& kernel);
   // Makes an expert ready; its canonical bits pass through `staging`. Throws FileChanged where the file no longer holds
   // what was verified.
   void lay_out(int expert, std::uint8_t* staging);

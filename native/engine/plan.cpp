@@ -17,8 +17,8 @@ std::string size_text(const ValuePlan& value) {
 
 class Planner {
  public:
-  Planner(const Model& model, int height, int width, const Limits& limits)
-      : program_(model.program), model_(model), limits_(limits) {
+  Planner(const Model& model, int height, int width, StreamType stream, const Limits& limits)
+      : program_(model.program), model_(model), stream_(stream), limits_(limits) {
     plan_.height = height;
     plan_.width = width;
     if (height < 1 || width < 1 || height > limits.side || width > limits.side) {
@@ -30,9 +30,12 @@ class Planner {
   Plan make() {
     plan_.ops.resize(program_.ops.size());
     plan_.values.resize(program_.values.size());
-    plan_.values[0] = {plan_.height, plan_.width, program_.in_channels, 0, 0};
+    plan_.values[0].height = plan_.height;
+    plan_.values[0].width = plan_.width;
+    plan_.values[0].channels = program_.in_channels;
     for (std::size_t i = 0; i < program_.ops.size(); ++i) size_op(i);
     pair_with_makers();
+    choose_types();
     find_lifetimes();
     share_concatenations();
     share_residual_stream();
@@ -162,15 +165,29 @@ class Planner {
     }
   }
 
-  // A binary unit whose skip ends with it writes over the skip.
+  // What one binary unit's epilogue makes and others' alone read is kept in the type of the stream. A narrow value is
+  // never seen by a real-valued op, so that none has to convert.
+  void choose_types() {
+    for (std::size_t v = 1; v + 1 < plan_.values.size(); ++v) {
+      const bool made = program_.ops[v - 1].kind == OpKind::Binary && plan_.ops[v - 1].binarizes_for.empty();
+      if (made) plan_.values[v].type = stream_;
+    }
+    for (const Op& op : program_.ops) {
+      if (op.kind == OpKind::Binary) continue;
+      for (const int v : op.inputs) plan_.values[z(v)].type = StreamType::fp32;
+    }
+  }
+
+  // A binary unit whose skip ends with it writes over the skip, where both are of one type.
   void share_residual_stream() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
       if (op.kind != OpKind::Binary || op.skip <= 0) continue;
       const std::size_t skip = z(op.skip);
       const std::size_t root = root_[skip];
-      const bool whole = plan_.values[root].channels == plan_.values[i + 1].channels;
-      if (whole && last_[root] == static_cast<int>(i)) join(i + 1, root, 0);
+      const bool fits = plan_.values[root].channels == plan_.values[i + 1].channels &&
+                        plan_.values[root].type == plan_.values[i + 1].type;
+      if (fits && last_[root] == static_cast<int>(i)) join(i + 1, root, 0);
     }
   }
 
@@ -206,7 +223,7 @@ class Planner {
     for (std::size_t v = 0; v < plan_.values.size(); ++v) {
       if (root_[v] != v) continue;
       const ValuePlan& value = plan_.values[v];
-      value_buffer[v] = arena.add(value.pixels() * z(value.channels) * sizeof(float), first_[v], last_[v]);
+      value_buffer[v] = arena.add(value.pixels() * z(value.channels) * value_bytes(value.type), first_[v], last_[v]);
     }
     struct Wish {
       std::size_t* offset;
@@ -264,6 +281,7 @@ class Planner {
 
   const Program& program_;
   const Model& model_;
+  StreamType stream_;
   const Limits& limits_;
   Plan plan_;
   std::vector<int> first_, last_;
@@ -273,8 +291,8 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(const Model& model, int height, int width, const Limits& limits) {
-  return Planner(model, height, width, limits).make();
+Plan make_plan(const Model& model, int height, int width, StreamType stream, const Limits& limits) {
+  return Planner(model, height, width, stream, limits).make();
 }
 
 }  // namespace ebnet

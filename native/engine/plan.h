@@ -12,8 +12,9 @@ namespace ebnet {
 // A value of one image. Vectors are maps of one pixel.
 struct ValuePlan {
   int height = 1, width = 1, channels = 0;
-  std::size_t stride = 0;  // floats from pixel to pixel
+  std::size_t stride = 0;  // values from pixel to pixel
   std::size_t offset = 0;  // bytes from the start of the image's arena
+  StreamType type = StreamType::fp32;
 
   std::size_t pixels() const { return static_cast<std::size_t>(height) * static_cast<std::size_t>(width); }
 };
@@ -44,7 +45,8 @@ struct Plan {
   std::size_t scratch_bytes = 0;  // of one thread: for kernels, and an expert that is laid out
 };
 
-// Throws InputSizeInvalid, SpatialMismatch or PlanTooLarge.
-Plan make_plan(const Model& model, int height, int width, const Limits& limits);
+// `stream` is the type of the residual stream between binary units; all other values are fp32. Throws InputSizeInvalid,
+// SpatialMismatch or PlanTooLarge.
+Plan make_plan(const Model& model, int height, int width, StreamType stream, const Limits& limits);
 
 }  // namespace ebnet

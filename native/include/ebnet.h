@@ -38,6 +38,20 @@ int ebnet_load(const char* path, int threads, ebnet_engine** engine);
 int ebnet_load_memory(const void* data, size_t size, int threads, ebnet_engine** engine);
 void ebnet_free(ebnet_engine* engine); /* NULL is allowed */
 
+/* In what the residual stream between binary layers is kept. Narrow streams save memory and its traffic; their values
+ * are rounded, so that near ties come out otherwise now and then. */
+#define EBNET_STREAM_FP32 0
+#define EBNET_STREAM_FP16 1
+#define EBNET_STREAM_BF16 2
+
+typedef struct ebnet_options {
+  int threads;
+  int stream; /* EBNET_STREAM_... */
+} ebnet_options;
+
+/* As ebnet_load, with all that can be chosen. */
+int ebnet_load_with(const char* path, const ebnet_options* options, ebnet_engine** engine);
+
 /* What the file says. */
 int ebnet_classes(const ebnet_engine* engine);
 int ebnet_in_channels(const ebnet_engine* engine);

@@ -19,6 +19,13 @@ inline void require(bool condition, const std::string& message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+inline StreamType stream_type_of(const std::string& name) {
+  for (const StreamType type : {StreamType::fp32, StreamType::fp16, StreamType::bf16}) {
+    if (name == stream_type_name(type)) return type;
+  }
+  throw std::invalid_argument("no stream type is called " + name + "; there are fp32, fp16 and bf16");
+}
+
 inline DenseLevel level_of(const std::string& name) {
   for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
     if (name != dense_level_name(level)) continue;

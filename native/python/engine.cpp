@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "bconv/bconv.h"
+#include "python/arrays.h"
 #include "python/engine.h"
 
 namespace nb = nanobind;
@@ -103,15 +104,17 @@ void without_gil(Run&& run) {
   check(status);
 }
 
-std::unique_ptr<Engine> load(const std::string& path, int threads) {
+std::unique_ptr<Engine> load(const std::string& path, int threads, const std::string& stream) {
+  const Options options = {threads, stream_type_of(stream)};
   std::unique_ptr<Engine> engine;
-  without_gil([&] { return Engine::load_file(path, threads, &engine); });
+  without_gil([&] { return Engine::load_file(path, options, &engine); });
   return engine;
 }
 
-std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads) {
+std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const std::string& stream) {
+  const Options options = {threads, stream_type_of(stream)};
   std::unique_ptr<Engine> engine;
-  without_gil([&] { return Engine::load(std::make_shared<MemorySource>(data.data(), data.size()), threads, &engine); });
+  without_gil([&] { return Engine::load(std::make_shared<MemorySource>(data.data(), data.size()), options, &engine); });
   return engine;
 }
 
@@ -158,14 +161,15 @@ nb::list profile(Engine& engine, const Array& array) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Engine>(module, "Engine", "A packed network, ready to run.")
-      .def_static("load", &load, nb::arg("path"), nb::arg("threads"))
-      .def_static("load_memory", &load_memory, nb::arg("data"), nb::arg("threads"))
+      .def_static("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("stream"))
+      .def_static("load_memory", &load_memory, nb::arg("data"), nb::arg("threads"), nb::arg("stream") = "fp32")
       .def("run", &run, nb::arg("images"), "(logits [batch, classes], experts [layers, batch])")
       .def("trace", &trace, nb::arg("images"), "run's results and every op's value as [batch, pixels * channels]")
       .def("profile", &profile, nb::arg("images"), "Per op: name, kind, kernel, multiply-accumulates, seconds, shape")
       .def("plan", [](Engine& engine, int batch, int height,
                       int width) { without_gil([&] { return engine.plan(batch, height, width); }); })
-      .def_prop_ro("threads", &Engine::threads)
+      .def_prop_ro("threads", [](const Engine& engine) { return engine.options().threads; })
+      .def_prop_ro("stream", [](const Engine& engine) { return stream_type_name(engine.options().stream); })
       .def_prop_ro("classes", [](const Engine& engine) { return engine.model().program.classes(); })
       .def_prop_ro("in_channels", [](const Engine& engine) { return engine.model().program.in_channels; })
       .def_prop_ro("labels", [](const Engine& engine) { return engine.model().labels; })

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bconv/bconv.h"
+#include "bconv/timing.h"
 #include "bits/binarize.h"
 #include "dense/dense.h"
 #include "python/arrays.h"
@@ -50,13 +51,6 @@ auto stream_pointer(const std::optional<Array>& array, std::size_t count, Stream
     require(fits, std::string(name) + " is float32 for fp32, else uint16");
   }
   return pointer(array, count, name);
-}
-
-StreamType stream_type_of(const std::string& name) {
-  if (name == "fp32") return StreamType::fp32;
-  if (name == "fp16") return StreamType::fp16;
-  require(name == "bf16", "no stream type is called " + name);
-  return StreamType::bf16;
 }
 
 // The thirteen numbers of a ConvShape, in its order.
@@ -138,62 +132,20 @@ double seconds_now() {
 class Timing {
  public:
   Timing(const std::string& name, const std::vector<int>& numbers)
-      : shape_(shape_of(numbers)), kernel_(kernel_of(name, shape_)) {
-    std::uint64_t state = 1;
-    const auto random = [&state] { return state = state * 6364136223846793005u + 1442695040888963407u, state >> 32; };
-    std::vector<std::uint8_t> canonical(shape_.canonical_bytes());
-    for (auto& byte : canonical) byte = static_cast<std::uint8_t>(random());
-    weights_ = kernel_.prepare(canonical.data(), shape_);
-    scratch_ = AlignedBytes(kernel_.scratch_bytes(shape_));
-    const std::size_t channels = static_cast<std::size_t>(shape_.out_channels);
-    const std::size_t outputs = pixels(shape_.out_h(), shape_.out_w());
-    const int tail = shape_.in_per_group() % 64;
-    input_.resize(pixels(shape_.in_h, shape_.in_w) * static_cast<std::size_t>(shape_.words_per_pixel()));
-    for (std::size_t i = 0; i < input_.size(); ++i) {
-      const bool last = (i + 1) % static_cast<std::size_t>(shape_.words_per_group()) == 0;
-      input_[i] = (random() << 32 | random()) & (last && tail != 0 ? (std::uint64_t{1} << tail) - 1 : ~std::uint64_t{0});
-    }
-    parameters_.assign(channels, 0.01f);
-    stream_.assign(outputs * channels, 0.0f);
-    row_sums_.resize(static_cast<std::size_t>(shape_.out_h()) * channels);
-    bits_.resize(outputs * bit_words_per_pixel(shape_.out_channels, shape_.out_per_group()));
-  }
+      : timing_(kernel_of(name, shape_of(numbers)), shape_of(numbers)) {}
 
-  // Seconds of each of `repeats` runs over the whole sample: with the fused epilogue, stream updated in place, or the
-  // dot products alone, left in L1.
+  // Seconds of each of `repeats` runs.
   std::vector<double> time(bool fused, int repeats) {
-    Epilogue e;
-    if (fused) {
-      e.scale = e.slope = e.bn_scale = e.bn_shift = parameters_.data();
-      e.skip = e.stream = stream_.data();
-      e.skip_stride = e.stream_stride = static_cast<std::size_t>(shape_.out_channels);
-      e.bits = bits_.data();
-      e.bits_per_group = shape_.out_per_group();
-      e.row_sums = row_sums_.data();
-    }
-    const ConvTask task = {&shape_, &weights_, input_.data(), &e, 0, shape_.out_h(), scratch_.data()};
     std::vector<double> seconds;
     nb::gil_scoped_release release;
-    for (int i = 0; i < repeats; ++i) {
-      const double start = seconds_now();
-      kernel_.run(task);
-      seconds.push_back(seconds_now() - start);
-    }
+    for (int i = 0; i < repeats; ++i) seconds.push_back(timing_.seconds(fused));
     return seconds;
   }
 
-  double macs() const {
-    return static_cast<double>(pixels(shape_.out_h(), shape_.out_w())) * shape_.out_channels * shape_.in_per_group() *
-           shape_.taps();
-  }
+  double macs() const { return timing_.macs(); }
 
  private:
-  ConvShape shape_;
-  const Kernel& kernel_;
-  PackedWeights weights_;
-  AlignedBytes scratch_;
-  std::vector<std::uint64_t> input_, bits_;
-  std::vector<float> parameters_, stream_, row_sums_;
+  KernelTiming timing_;
 };
 
 // The core clock in Hz, from a chain of multiplications that each wait for the last one: 3 cycles each on x86-64.
@@ -293,6 +245,12 @@ void bind_kernels(nb::module_& parent) {
   m.def("select", [](const std::vector<int>& shape, const std::string& isa) {
     return std::string(select(shape_of(shape), isa_of(isa)).name);
   }, nb::arg("shape"), nb::arg("isa"), "The kernel an instruction set gives a shape.");
+  m.def("supports", [](const std::string& name, const std::vector<int>& shape) {
+    for (const Kernel* kernel : all_kernels()) {
+      if (name == kernel->name) return kernel->supports(shape_of(shape));
+    }
+    throw std::invalid_argument("no kernel is called " + name);
+  }, nb::arg("name"), nb::arg("shape"), "Whether a kernel runs a shape, on a CPU that has its instructions.");
   m.def("requested_isa", [] { return std::string(isa_name(requested_isa())); }, "EBNET_ISA, or the best of this CPU.");
   m.def("run", &run, nb::arg("name"), nb::arg("shape"), nb::arg("weights"), nb::arg("input"), nb::kw_only(),
         nb::arg("scale").none() = nb::none(), nb::arg("slope").none() = nb::none(), nb::arg("skip").none() = nb::none(),

@@ -36,11 +36,11 @@ std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) 
   return logits;
 }
 
-void good_file(const std::string& content) {
+void good_file(const std::string& content, ebnet::StreamType stream) {
   std::unique_ptr<ebnet::Engine> one, three;
   const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
-  expect(static_cast<bool>(ebnet::Engine::load(source, 1, &one)), "load with one thread");
-  expect(static_cast<bool>(ebnet::Engine::load(source, 3, &three)), "load with three threads");
+  expect(static_cast<bool>(ebnet::Engine::load(source, {1, stream}, &one)), "load with one thread");
+  expect(static_cast<bool>(ebnet::Engine::load(source, {3, stream}, &three)), "load with three threads");
   if (one == nullptr || three == nullptr) return;
   for (const int side : {8, 1, 13, 6}) {
     for (const int batch : {1, 2, 11}) {
@@ -55,7 +55,7 @@ void damaged_files(const std::string& content) {
   int accepted = 0;
   const auto attempt = [&](const std::string& damaged) {
     std::unique_ptr<ebnet::Engine> engine;
-    if (!ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(damaged.data(), damaged.size()), 1, &engine)) return;
+    if (!ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(damaged.data(), damaged.size()), {}, &engine)) return;
     ++accepted;
     (void)run(*engine, 2, 6, 5);
   };
@@ -91,7 +91,7 @@ void changed_files(const std::string& content) {
   const auto error_after = [&](auto change) {
     const auto source = std::make_shared<ChangingSource>(content);
     std::unique_ptr<ebnet::Engine> engine;
-    expect(static_cast<bool>(ebnet::Engine::load(source, 1, &engine)), "load before the change");
+    expect(static_cast<bool>(ebnet::Engine::load(source, {}, &engine)), "load before the change");
     change(source->content_);
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(8 * 8 * engine->model().program.in_channels));
     std::vector<float> logits(static_cast<std::size_t>(engine->model().program.classes()));
@@ -134,7 +134,9 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   std::ifstream file(argv[1], std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  good_file(content);
+  for (const auto stream : {ebnet::StreamType::fp32, ebnet::StreamType::fp16, ebnet::StreamType::bf16}) {
+    good_file(content, stream);
+  }
   damaged_files(content);
   changed_files(content);
   c_api(content);

@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     ConvShape s;
     s.groups = pick({1, 1, 2, 3, 4});
     s.in_channels = s.groups * pick({1, 2, 3, 8, 16, 24, 31, 32, 48, 64, 65, 100, 128, 260});
-    s.out_channels = s.groups * pick({1, 2, 5, 8, 16, 24, 32, 33, 48, 64, 72});
+    s.out_channels = s.groups * pick({1, 2, 5, 8, 16, 24, 32, 33, 48, 64, 72, 130});
     s.kernel_h = pick({1, 3, 3, 5});
     s.kernel_w = pick({1, 3, 3, 5});
     s.stride_h = pick({1, 1, 2});

@@ -49,11 +49,15 @@ class Shape:
 
 
 @st.composite
-def shapes(draw: st.DrawFn, most: int = 96) -> Shape:
-    """Any groups, kernel 1/3/5, stride, dilation, padding, odd sizes, and channels that fill no word."""
+def shapes(draw: st.DrawFn, most: int = 96, least_out: int = 1, sizes: tuple[int, ...] = (1, 3, 5)) -> Shape:
+    """Any groups, kernel sizes, stride, dilation, padding, odd sizes, and channels that fill no word.
+
+    Groups have at most `most` channels, or `least_out` and a few more of output.
+    """
     groups = draw(st.sampled_from([1, 2, 3, 4, 8]))
     channels = st.one_of(st.sampled_from([1, 2, 8, 16, 24, 32, 48, 64, 96]), st.integers(1, most))
-    kernel = st.sampled_from([1, 3, 5])
+    kernel = st.sampled_from(sizes)
+    outputs = channels if least_out == 1 else st.integers(least_out, max(most, least_out + 40))
     step = st.sampled_from([1, 2])
     kernel_h, kernel_w = draw(kernel), draw(kernel)
     dilation_h, dilation_w = draw(step), draw(step)
@@ -62,7 +66,7 @@ def shapes(draw: st.DrawFn, most: int = 96) -> Shape:
     least_w = max(1, dilation_w * (kernel_w - 1) + 1 - 2 * pad_w)
     return Shape(
         groups * draw(channels),
-        groups * draw(channels),
+        groups * draw(outputs),
         groups,
         kernel_h,
         kernel_w,

@@ -11,6 +11,7 @@ from ebnet._native import kernels
 import ebnet
 from ebnet.pack.verify import verify
 from tests.models.official_reference import forward, random_state
+from tests.native.binary_case import narrowed, widened
 from tests.pack.networks import random_network
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -81,6 +82,43 @@ def test_every_instruction_set(isa: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert all(name.startswith((isa, "portable")) for name in engine.kernels)
     assert any(name.startswith(isa) for name in engine.kernels)
     assert verify(engine, model, pictures(3, 3, 15, 18)).unexplained == 0
+
+
+@pytest.mark.parametrize("stream", ["fp16", "bf16"])
+def test_a_narrow_stream(stream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What binary units hand to each other is rounded; what real-valued ops read or make is not."""
+    model = random_network("1121-0.5-1:2:4:4", experts=4, scaling=True)
+    path = ebnet.pack(model, tmp_path / "net.ebn")
+    images = pictures(5, 3, 19, 24)
+    exact, narrow = ebnet.load(path).trace(images), ebnet.load(path, threads=2, stream=stream).trace(images)
+    ops = ebnet.load(path).program
+    readers: dict[int, set[str]] = {}
+    for op in ops:
+        for value in [*op["in"], *([op["skip"]] if "skip" in op else [])]:
+            readers.setdefault(value, set()).add(op["op"])
+    first = None
+    for index, op in enumerate(ops):
+        value = narrow.values[index]
+        rounded = widened(narrowed(value, stream), stream)
+        if op["op"] == "binary" and readers[index + 1] == {"binary"}:
+            np.testing.assert_array_equal(value, rounded, err_msg=str(op))
+            first = index if first is None else first
+        elif op["op"] in ("binary", "conv"):
+            assert not np.array_equal(value, rounded), op
+    assert first is not None
+    np.testing.assert_array_equal(narrow.values[first], widened(narrowed(exact.values[first], stream), stream))
+    assert not np.array_equal(exact.logits, narrow.logits)
+    assert np.corrcoef(exact.logits.ravel(), narrow.logits.ravel())[0, 1] > 0.95
+    monkeypatch.setenv("EBNET_ISA", "reference")
+    plain = ebnet.load(path, stream=stream).trace(images)
+    np.testing.assert_array_equal(plain.experts, narrow.experts)
+    np.testing.assert_allclose(plain.logits, narrow.logits, rtol=1e-4, atol=1e-4)
+
+
+def test_an_unknown_stream_is_refused(tmp_path: Path) -> None:
+    path = ebnet.pack(random_network("1111-0.25-1:1:1:1"), tmp_path / "net.ebn")
+    with pytest.raises(ebnet.errors.ConfigError, match="stream='fp8': expected one of fp32, fp16, bf16"):
+        ebnet.load(path, stream="fp8")
 
 
 def test_an_unknown_instruction_set_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ def predict(
     model: Annotated[str | None, typer.Option(help="A trained network of the zoo (`ebnet zoo` lists them).")] = None,
     top: Annotated[int, typer.Option(help="Classes to show for each image.", min=1)] = 5,
     threads: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
+    stream: Annotated[str, typer.Option(help="The residual stream's type: fp32, fp16 or bf16.")] = "fp32",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list, one entry an image.")] = False,
 ) -> None:
     """Classify images: the most probable classes of each, without torch.
@@ -30,7 +31,7 @@ def predict(
     file, images = (files[0], files[1:]) if model is None else (f"{PREFIX}{model}", files)
     if not images:
         raise typer.BadParameter(f"{file} and which images? Or name a network of the zoo with --model")
-    predictions = load(file, threads).predict(images, top)
+    predictions = load(file, threads, stream).predict(images, top)
     if as_json:
         rows = [{"image": str(path)} | asdict(found) for path, found in zip(images, predictions, strict=True)]
         print(json.dumps(rows))

@@ -24,12 +24,13 @@ def verify(
     images: Annotated[int, typer.Option(help="At most this many images.", min=1)] = 64,
     agreement: Annotated[float, typer.Option(help="Least top-1 agreement to pass.", min=0, max=1)] = 0.999,
     threads: Annotated[int, typer.Option(help="Threads of the engine.", min=1)] = 1,
+    stream: Annotated[str, typer.Option(help="The engine's residual stream: fp32, fp16 or bf16.")] = "fp32",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare engine and torch: logits, top-1, experts, and layer by layer where they first differ.
 
-    Exit code 1 where top-1 agreement is too low or (for fp32 files) a difference is not explained by a pre-sign value
-    within float error of 0.
+    Exit code 1 where top-1 agreement is too low or, for an fp32 file with an fp32 stream, a difference is not explained
+    by a pre-sign value within float error of 0.
 
     Example: `ebnet verify net.ebn --against runs/demo --data photos/`
     """
@@ -38,9 +39,9 @@ def verify(
     from ebnet.runtime.engine import load
     from ebnet.runtime.inspect import inspect
 
-    engine = load(file, threads)
+    engine = load(file, threads, stream)
     found = compare(engine, open_packable(against).model, _images(engine, data, images))
-    exact = inspect(file).reals == "fp32"
+    exact = inspect(file).reals == stream == "fp32"
     passed = found.top1_agreement >= agreement and (found.unexplained == 0 or not exact)
     if as_json:
         print(json.dumps(found.to_dict() | {"passed": passed}))

@@ -45,6 +45,7 @@ class OpTiming:
 class Bench:
     path: str
     isa: str
+    stream: str
     size: int
     timings: list[Timing]
     ops: list[OpTiming]
@@ -55,17 +56,22 @@ class Bench:
 
 
 def bench(
-    path: str | os.PathLike[str], threads: tuple[int, ...], batches: tuple[int, ...], size: int | None, seconds: float
+    path: str | os.PathLike[str],
+    threads: tuple[int, ...],
+    batches: tuple[int, ...],
+    size: int | None,
+    seconds: float,
+    stream: str = "fp32",
 ) -> Bench:
     """Measure every thread count and batch for about `seconds` each, on random normalised images."""
     timings: list[Timing] = []
-    engines = {count: load(path, threads=count) for count in threads}
+    engines = {count: load(path, count, stream) for count in threads}
     first = engines[threads[0]]
     side = size or first.preprocessing.size
     for count, engine in engines.items():
         for batch in batches:
             timings.append(_timing(engine, _images(engine, batch, side), count, seconds))
-    return Bench(os.fspath(path), first.isa, side, timings, _ops(first, _images(first, 1, side), seconds))
+    return Bench(os.fspath(path), first.isa, stream, side, timings, _ops(first, _images(first, 1, side), seconds))
 
 
 def _images(engine: Engine, batch: int, side: int) -> np.ndarray:

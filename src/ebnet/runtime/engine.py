@@ -11,19 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebnet._native import Engine as NativeEngine
-from ebnet.errors import NonFiniteError, ShapeError
+from ebnet.errors import ConfigError, NonFiniteError, ShapeError
 
 if TYPE_CHECKING:
     from ebnet.runtime.preprocessing import Preprocessing
     from ebnet.runtime.results import Prediction, Trace
 
 
-def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
+STREAM_TYPES = ("fp32", "fp16", "bf16")
+
+
+def load(path: str | os.PathLike[str], threads: int = 1, stream: str = "fp32") -> "Engine":
     """Read and verify a packed file. It stays open: an expert is laid out when it is first chosen.
 
     Args:
         path: a file that `ebnet.pack` wrote, or `zoo:NAME`. A damaged or hostile file raises `FormatError`.
         threads: threads of one call, the caller's included.
+        stream: in what the residual stream between binary layers is kept. Arithmetic is in fp32 whatever it is; fp16
+            and bf16 halve its memory, and their rounding changes the class of an image now and then.
 
     Example: `logits = ebnet.load("net.ebn")(images)`
     """
@@ -32,7 +37,9 @@ def load(path: str | os.PathLike[str], threads: int = 1) -> "Engine":
         from ebnet.zoo import resolve
 
         file = resolve(file)
-    return Engine(NativeEngine.load(file, threads), file)
+    if stream not in STREAM_TYPES:
+        raise ConfigError(f"stream={stream!r}: expected one of {', '.join(STREAM_TYPES)}")
+    return Engine(NativeEngine.load(file, threads, stream), file)
 
 
 def _parsed(text: str) -> Any:
@@ -92,6 +99,11 @@ class Engine:
     @property
     def threads(self) -> int:
         return self._native.threads
+
+    @property
+    def stream(self) -> str:
+        """The type of the residual stream: fp32, fp16 or bf16."""
+        return self._native.stream
 
     @property
     def isa(self) -> str:

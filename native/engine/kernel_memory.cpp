@@ -1,0 +1,108 @@
+#include "engine/kernel_memory.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <cpuid.h>
+#endif
+
+namespace ebnet {
+
+namespace {
+
+constexpr std::size_t kMostLines = 4096;
+constexpr std::size_t kMostBytes = 512;  // of a line
+
+// The processor's own name and signature: what is fastest depends on it.
+std::string cpu_name() {
+  std::string name;
+#if defined(__x86_64__) || defined(_M_X64)
+  unsigned words[4] = {};
+  for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf) {
+    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) break;
+    char text[sizeof words + 1] = {};
+    std::memcpy(text, words, sizeof words);
+    name += text;
+  }
+  if (__get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) != 0) name += " " + std::to_string(words[0]);
+#endif
+  for (char& letter : name) {
+    if (letter < ' ' || letter > '~') letter = ' ';
+  }
+  return name;
+}
+
+std::string cache_file() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return std::string(cache) + "/ebnet/kernels";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return std::string(home) + "/.cache/ebnet/kernels";
+  return "";
+}
+
+std::map<std::string, std::string> read(const std::string& file) {
+  std::map<std::string, std::string> kernels;
+  std::ifstream in(file);
+  char line[kMostBytes];
+  for (std::size_t count = 0; count < kMostLines && in.getline(line, sizeof line); ++count) {
+    const char* tab = std::strrchr(line, '\t');
+    if (tab != nullptr) kernels[std::string(static_cast<const char*>(line), tab)] = tab + 1;
+  }
+  return kernels;
+}
+
+}  // namespace
+
+KernelMemory::KernelMemory(Isa isa) : file_(cache_file()) {
+  if (file_.empty()) return;
+  prefix_ = std::string(EBNET_VERSION) + '\t' + cpu_name() + '\t' + isa_name(isa) + '\t';
+  kernels_ = read(file_);
+}
+
+std::string KernelMemory::key_of(const ConvShape& s) const {
+  std::string key = prefix_;
+  for (const int number : {s.in_channels, s.out_channels, s.groups, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
+                           s.pad_h, s.pad_w, s.dilation_h, s.dilation_w, s.in_h, s.in_w}) {
+    key += std::to_string(number) + ' ';
+  }
+  return key;
+}
+
+std::string KernelMemory::recall(const ConvShape& shape) const {
+  const auto found = kernels_.find(key_of(shape));
+  return found == kernels_.end() ? "" : found->second;
+}
+
+void KernelMemory::remember(const ConvShape& shape, const std::string& kernel) {
+  kernels_[key_of(shape)] = fresh_[key_of(shape)] = kernel;
+}
+
+void KernelMemory::save() {
+  if (file_.empty() || fresh_.empty()) return;
+  std::map<std::string, std::string> all = read(file_);
+  for (const auto& [key, kernel] : fresh_) all[key] = kernel;
+  while (all.size() > kMostLines) all.erase(all.begin());
+  fresh_.clear();
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), failed);
+  // Whole or not at all, whoever else writes.
+  std::string made = file_ + ".XXXXXX";
+  const int descriptor = mkstemp(made.data());
+  if (descriptor < 0) return;
+  std::FILE* out = fdopen(descriptor, "w");
+  bool written = out != nullptr;
+  for (const auto& [key, kernel] : all) {
+    written = written && std::fprintf(out, "%s\t%s\n", key.c_str(), kernel.c_str()) > 0;
+  }
+  written = (out != nullptr ? std::fclose(out) : close(descriptor)) == 0 && written;
+  if (!written || std::rename(made.c_str(), file_.c_str()) != 0) std::remove(made.c_str());
+}
+
+}  // namespace ebnet
