@@ -52,6 +52,11 @@ CEILINGS = {
         512 / 1.5,
         "512 products by xor, popcount and add on two 512-bit ports, of which one counts bits",
     ),
+    "amx-int8": (
+        16384 / 16,
+        "16 x 16 x 64 products by a tile product of 16 cycles, factors in registers (from L1 about 900); "
+        "zeros that fill up a tile are not counted as products",
+    ),
 }
 
 

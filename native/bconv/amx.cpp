@@ -4,23 +4,24 @@
 // sums: 16384 products in 16 cycles, 1024 a cycle. Both factors are +-1 bytes, expanded from bits into scratch; where
 // padding or nothing lies the byte is 0, so that dot products come out exact without any counting.
 //
-// A block is 2 x 2 tiles of sums: two of pixels by two of output channels. A step loads two tiles of either factor, each
-// for two products: 64 rows from L1 at two a cycle (80 where pixels are 32 bytes apart and a row may straddle two lines)
-// behind 64 cycles of products. A tile product takes 52 cycles, so four sums keep the unit busy, and a block with fewer
-// tiles of sums waits.
+// A block is 2 x 2 tiles of sums: two of pixels by two of output channels. A step loads two tiles of either factor,
+// each for two products: 64 rows of 64 bytes from L1, two a cycle, behind 64 cycles of products. (80 rows where inputs
+// are 32 bytes apart and half of the rows straddle two lines.) A product takes about 52 cycles from start to end,
+// which four sums in turn hide; a block of fewer sums waits.
 //
-// Pixels are taken from a strip, in which output positions are evenly spaced whatever the stride (amx_layout.h); a
-// kernel row of taps is one run of bytes, cut into steps of 64. A run of 3 x 32 inputs fills 96 of 128 bytes, one of
-// 3 x 16 fills 48 of 64, multiples of 64 fill all.
+// Pixels are taken from a strip, in which output positions are evenly spaced whatever the stride (amx_layout.h). A row
+// of the kernel's taps is one run of bytes there, cut into steps of 64: 3 x 16 inputs fill 48 of 64 bytes, 3 x 32 fill
+// 96 of 128, multiples of 64 fill all. The weights of what is left are 0.
 //
-// Two kinds of vector work run in the shadow of the products, which take no part of the vector units' time: the first
-// block of each pair of output tiles expands the weights one step ahead (32 blends and stores), and every block runs the
-// epilogue of the block before it, piece by piece between the steps.
+// Vector work runs in the shadow of the products, a piece after each step: the epilogue of the block before, and the
+// expansion of the strip after this one. The first block of a pair of output tiles expands its weights too, one step
+// ahead: 32 blends and stores.
 //
-// Expected, an estimate: 1024 a cycle, times the filled part of runs (3/4 or 1), times outputs / positions of the line
-// (7/8 for 7x7, 14/15, 28/29, 56/57; 1 for 1x1), times the rows used of the last tile, less the strip's expansion, which
-// nothing hides (about 1.5 cycles a pixel and 64 inputs): 600 to 850 for dot products of the layers with 64 or more
-// inputs a group, 500 to 650 with fewer.
+// Expected, an estimate and no measurement: 1024 a cycle, times the filled part of runs (3/4 or 1), times outputs /
+// positions of the line (7/8 at 7x7 to 56/57; 1 for 1x1), times the filled part of the last block, less about 20
+// cycles a block and the first strip's expansion (1.5 cycles for 64 inputs). That gives dot products of
+// 1262-2-4:8:8:16 at 540 to 690 a cycle where groups have 16 or 32 inputs and 750 to 860 with 64 or more, 780 over all
+// layers; with the epilogue 570 for 1x1 over 128 channels, where it is longer than the products, and 760 over all.
 #include <algorithm>
 
 #include "bconv/amx_expand.h"
@@ -248,9 +249,9 @@ class Convolution {
   std::uint8_t* weights_;
   std::size_t position_bytes_;  // from output to output in a strip
   int strip_rows_, group_strips_, tile_pixels_;
-  const std::uint8_t* inputs_ = nullptr;      // the strip
-  std::int64_t block_ = 0, blocks_ = 0;       // of the strip
-  int turn_ = 0;                              // which of the two `dots_` the block is for
+  const std::uint8_t* inputs_ = nullptr;  // the strip
+  std::int64_t block_ = 0, blocks_ = 0;   // of the strip
+  int turn_ = 0;                          // which of the two `dots_` the block is for
   alignas(64) std::int32_t dots_[2][kBlockDots];
 };
 

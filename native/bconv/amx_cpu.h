@@ -3,9 +3,10 @@
 
 namespace ebnet::amx {
 
-// The CPU has AMX for bytes, the operating system keeps its state, and grants it to this process. On Linux permission
-// is asked for at the first call, once: it holds for the whole process, and for threads and processes that it creates
-// from then on. Elsewhere the answer is no. To be asked only where AVX-512 runs.
+// The CPU has AMX for bytes, the operating system keeps its state, and this process may use it. Linux wants to be
+// asked, which the first call does, once: permission holds for the whole process, threads of the time after included,
+// and for processes it forks. It is refused by kernels before 5.16, and where a thread's own signal stack is too small
+// for the state. Other systems: no. To be called only where AVX-512 runs.
 bool permitted();
 
 }  // namespace ebnet::amx

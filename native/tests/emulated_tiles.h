@@ -1,5 +1,6 @@
 // Tile registers in plain C++, for CPUs without AMX. What the processor answers with a fault ends the program with a
-// message: a configuration palette 1 does not allow, tiles used without one, and tiles whose shapes do not fit together.
+// message: a configuration that palette 1 does not allow, tiles used without one, tiles whose shapes do not fit
+// together.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -83,7 +84,7 @@ inline void multiply_tiles() {
   require_tile<kSum>();
   require_tile<kA>();
   require_tile<kB>();
-  for (const int tile : {kSum, kA, kB}) require_legal(tiles.row_bytes[tile] % 4 == 0, "columns that are no multiple of 4");
+  for (const int tile : {kSum, kA, kB}) require_legal(tiles.row_bytes[tile] % 4 == 0, "columns of odd bytes");
   require_legal(tiles.rows[kA] == tiles.rows[kSum], "other rows in the first factor than in the sum");
   require_legal(tiles.row_bytes[kB] == tiles.row_bytes[kSum], "other columns in the second factor than in the sum");
   require_legal(tiles.row_bytes[kA] == tiles.rows[kB] * 4, "factors that do not fit each other");

@@ -1,4 +1,7 @@
-"""The AVX-512 kernel's own source, compiled against SIMDe's emulation of the intrinsics, for CPUs without them."""
+"""The AVX-512 and AMX kernels' own sources, for CPUs without these instructions.
+
+They are compiled against SIMDe's emulation of the intrinsics and ours of the tiles (native/tests/emulated_tiles.h).
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ SOURCES = [
 
 
 def build(directory: Path) -> Path:
-    """Compile the emulated kernel to a shared library."""
+    """Compile the emulated kernels to a shared library."""
     if shutil.which("g++") is None or not Path("/usr/include/simde/x86/avx512.h").exists():
-        pytest.skip("the emulated AVX-512 kernel needs g++ and Debian's libsimde-dev")
+        pytest.skip("the emulated kernels need g++ and Debian's libsimde-dev")
     library = directory / "emulated_avx512.so"
     command = ["g++", "-std=c++17", "-O1", "-mavx2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared"]
     command += ["-DEBNET_EMULATE_AVX512", f"-I{ROOT / 'native'}", "-o", str(library)]

@@ -53,6 +53,7 @@ NETWORK = [
 ]
 # So large that kernels cut them into strips of rows, with few and with many weights a group.
 STRIPS = [
+    (128, 72, 1, 1, 1, 9, 56),
     (64, 34, 2, 3, 1, 24, 56),
     (128, 64, 4, 3, 2, 41, 56),
     (1024, 144, 1, 1, 1, 20, 7),
