@@ -6,10 +6,7 @@ import tempfile
 # Some virtual machines announce AMX but hide its tile leaf; oneDNN's bf16 kernels would then end the process.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
-# Choices of kernels are remembered in the user's cache; those of tests are not his.
-CACHE = tempfile.TemporaryDirectory(prefix="ebnet-tests-")
-os.environ["XDG_CACHE_HOME"] = CACHE.name
-
+import pytest
 from hypothesis import settings
 
 from tests.browser import browser
@@ -19,3 +16,10 @@ __all__ = ["browser", "tiny_run"]
 
 settings.register_profile("ebnet", deadline=None, print_blob=True)
 settings.load_profile("ebnet")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choices of kernels are remembered in the user's cache; those of tests are not his."""
+    cache = tempfile.TemporaryDirectory(prefix="ebnet-tests-")
+    os.environ["XDG_CACHE_HOME"] = cache.name
+    config.add_cleanup(cache.cleanup)

@@ -1,13 +1,11 @@
 #include "engine/kernel_memory.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <cpuid.h>
@@ -49,12 +47,15 @@ std::string cache_file() {
 
 std::map<std::string, std::string> read(const std::string& file) {
   std::map<std::string, std::string> kernels;
-  std::ifstream in(file);
+  std::FILE* in = std::fopen(file.c_str(), "r");
+  if (in == nullptr) return kernels;
   char line[kMostBytes];
-  for (std::size_t count = 0; count < kMostLines && in.getline(line, sizeof line); ++count) {
+  for (std::size_t count = 0; count < kMostLines && std::fgets(line, sizeof line, in) != nullptr; ++count) {
+    line[std::strcspn(line, "\n")] = '\0';
     const char* tab = std::strrchr(line, '\t');
     if (tab != nullptr) kernels[std::string(static_cast<const char*>(line), tab)] = tab + 1;
   }
+  std::fclose(in);
   return kernels;
 }
 
@@ -90,8 +91,9 @@ void KernelMemory::save() {
   for (const auto& [key, kernel] : fresh_) all[key] = kernel;
   while (all.size() > kMostLines) all.erase(all.begin());
   fresh_.clear();
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), failed);
+  for (std::size_t slash = file_.find('/', 1); slash != std::string::npos; slash = file_.find('/', slash + 1)) {
+    mkdir(file_.substr(0, slash).c_str(), 0777);  // fails where it is there already, and mkstemp tells whether it is
+  }
   // Whole or not at all, whoever else writes.
   std::string made = file_ + ".XXXXXX";
   const int descriptor = mkstemp(made.data());

@@ -41,7 +41,9 @@ std::uint64_t header_length(const std::uint8_t* data) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::unique_ptr<ebnet::Engine> engine;
-  if (!ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(data, size), {}, &engine, small_limits())) return 0;
+  const ebnet::Options options = {1, static_cast<ebnet::StreamType>(size % 3)};
+  const auto source = std::make_shared<ebnet::MemorySource>(data, size);
+  if (!ebnet::Engine::load(source, options, &engine, small_limits())) return 0;
   const auto channels = static_cast<std::size_t>(engine->model().program.in_channels);
   std::vector<float> logits(2 * static_cast<std::size_t>(engine->model().program.classes()));
   std::vector<std::int64_t> experts(2 * static_cast<std::size_t>(engine->model().program.binary_layers()));

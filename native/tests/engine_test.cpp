@@ -114,7 +114,7 @@ void changed_files(const std::string& content) {
   expect(cut == ebnet::Error::FileTruncated, "a file that was cut off is noticed");
 }
 
-void c_api(const std::string& content) {
+void c_api(const std::string& path, const std::string& content) {
   ebnet_engine* engine = nullptr;
   expect(ebnet_load_memory(content.data(), content.size(), 1, &engine) == EBNET_OK, "C: load");
   expect(ebnet_run_u8(engine, nullptr, 1, 8, 8, nullptr) != EBNET_OK, "C: null pointers");
@@ -126,6 +126,13 @@ void c_api(const std::string& content) {
   ebnet_free(nullptr);
   expect(ebnet_load("/nowhere.ebn", 1, &engine) != EBNET_OK && engine == nullptr, "C: missing file");
   expect(ebnet_run_u8(nullptr, nullptr, 1, 8, 8, nullptr) != EBNET_OK, "C: null engine");
+  ebnet_options options = {1, EBNET_STREAM_BF16};
+  expect(ebnet_load_with(path.c_str(), &options, &engine) == EBNET_OK, "C: load with options");
+  ebnet_free(engine);
+  options.stream = 3;
+  expect(ebnet_load_with(path.c_str(), &options, &engine) != EBNET_OK, "C: no such stream");
+  expect(std::string(ebnet_last_error()).find("ArgumentInvalid: stream=3") == 0, "C: the error names it");
+  expect(ebnet_load_with(path.c_str(), nullptr, &engine) != EBNET_OK, "C: no options");
 }
 
 }  // namespace
@@ -139,7 +146,7 @@ int main(int argc, char** argv) {
   }
   damaged_files(content);
   changed_files(content);
-  c_api(content);
+  c_api(argv[1], content);
   std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }
