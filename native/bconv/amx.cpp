@@ -53,12 +53,11 @@ void list_steps(const ConvShape& s, const Layout& layout, Step* steps) {
 // The dot products of a block, [position][kBlockOutputs], that wait for the epilogue.
 class Waiting {
  public:
-  Waiting(const ConvTask& task, const Layout& layout)
-      : task_(task), out_w_(task.shape->out_w()), row_positions_(layout.row_positions) {}
+  Waiting(const ConvTask& task, const Layout& layout, const std::int32_t* dots)
+      : task_(task), dots_(dots), out_w_(task.shape->out_w()), row_positions_(layout.row_positions) {}
 
-  // `position` counts from the first output of `row`.
-  void take(const std::int32_t* dots, int row, int position, int positions, int channel, int channels) {
-    dots_ = dots;
+  // There are new dot products. `position` counts from the first output of `row`.
+  void begin(int row, int position, int positions, int channel, int channels) {
     row_ = row + position / row_positions_;
     x_ = position % row_positions_;
     positions_ = positions;
@@ -95,8 +94,8 @@ class Waiting {
   }
 
   const ConvTask& task_;
+  const std::int32_t* const dots_;
   const int out_w_, row_positions_;
-  const std::int32_t* dots_ = nullptr;
   int row_ = 0, x_ = 0, positions_ = 0, done_ = 0, channel_ = 0, channels_ = 0;
 };
 
@@ -113,7 +112,7 @@ TileConfig tile_config(int tile_pixels) {
 class Convolution {
  public:
   explicit Convolution(const ConvTask& task)
-      : task_(task), shape_(*task.shape), layout_(shape_), waiting_(task, layout_), expander_(task, layout_) {
+      : task_(task), shape_(*task.shape), layout_(shape_), waiting_(task, layout_, dots_), expander_(task, layout_) {
     auto* scratch = static_cast<std::uint8_t*>(task.scratch);
     steps_ = reinterpret_cast<Step*>(scratch);
     weights_ = scratch + layout_.steps_bytes;
@@ -171,8 +170,7 @@ class Convolution {
       for (int position = 0; position < positions; position += 2 * tile_pixels_) {
         const int here = std::min(positions - position, 2 * tile_pixels_);
         multiply(now, position, here > tile_pixels_ ? 2 : 1, channels > kTileOutputs ? 2 : 1, fresh);
-        waiting_.take(dots_[turn_], first_row(strip), position, here, group * shape_.out_per_group() + first, channels);
-        turn_ ^= 1;
+        waiting_.begin(first_row(strip), position, here, group * shape_.out_per_group() + first, channels);
         ++block_;
         fresh = false;
       }
@@ -224,10 +222,9 @@ class Convolution {
       expander_.advance(block_ * layout_.steps + step + 1, blocks_ * layout_.steps);
     }
     constexpr std::size_t kStride = kBlockOutputs * sizeof(std::int32_t);
-    std::int32_t* dots = dots_[turn_];
-    std::int32_t* second = dots + tile_pixels_ * kBlockOutputs;
-    store_tile<0>(dots, kStride);
-    if (kTwoColumns) store_tile<1>(dots + kTileOutputs, kStride);
+    std::int32_t* second = dots_ + tile_pixels_ * kBlockOutputs;
+    store_tile<0>(dots_, kStride);
+    if (kTwoColumns) store_tile<1>(dots_ + kTileOutputs, kStride);
     if (kTwoRows) store_tile<2>(second, kStride);
     if (kTwoRows && kTwoColumns) store_tile<3>(second + kTileOutputs, kStride);
   }
@@ -251,8 +248,7 @@ class Convolution {
   int strip_rows_, group_strips_, tile_pixels_;
   const std::uint8_t* inputs_ = nullptr;  // the strip
   std::int64_t block_ = 0, blocks_ = 0;   // of the strip
-  int turn_ = 0;                          // which of the two `dots_` the block is for
-  alignas(64) std::int32_t dots_[2][kBlockDots];
+  alignas(64) std::int32_t dots_[kBlockDots];  // of the waiting block until the steps are done, then of the next
 };
 
 }  // namespace
