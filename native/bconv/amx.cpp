@@ -22,6 +22,7 @@
 // cycles a block and the first strip's expansion (1.5 cycles for 64 inputs). That gives dot products of
 // 1262-2-4:8:8:16 at 540 to 690 a cycle where groups have 16 or 32 inputs and 750 to 860 with 64 or more, 780 over all
 // layers; with the epilogue 570 for 1x1 over 128 channels, where it is longer than the products, and 760 over all.
+// Strips of 1x1 over 512 and 1024 channels come from L2, at 32 bytes a cycle, which may cost a tenth more there.
 #include <algorithm>
 
 #include "bconv/amx_expand.h"

@@ -13,15 +13,19 @@ namespace {
 inline void expand_weights(const Layout& layout, const Step& step, const std::uint64_t* words, std::uint8_t* tile) {
   const __m512i minus = _mm512_set1_epi8(-1), plus = _mm512_set1_epi8(1);
   words += step.word;
-  std::uint32_t row = 0;
-  for (; row < step.words; ++row) _mm512_storeu_si512(tile + row * 64, _mm512_mask_blend_epi8(words[row], minus, plus));
-  const bool last = (step.word + step.words) % static_cast<std::uint32_t>(layout.run_words) == 0;
-  if (const int inputs = layout.run_inputs % kQuad; last && inputs != 0) {
-    const std::uint64_t used = 0x1111111111111111u * ((1u << inputs) - 1);
-    const __m512i signs = _mm512_mask_blend_epi8(words[row - 1], minus, plus);
-    _mm512_storeu_si512(tile + (row - 1) * 64, _mm512_maskz_mov_epi8(used, signs));
+  const int filled = static_cast<int>(step.words);
+  const bool ends_run = (step.word + step.words) % static_cast<std::uint32_t>(layout.run_words) == 0;
+  const int last_inputs = layout.run_inputs % kQuad;  // in the run's last word, where it is not full
+#pragma GCC unroll 4
+  for (int row = 0; row < filled; ++row) {
+    _mm512_storeu_si512(tile + row * 64, _mm512_mask_blend_epi8(words[row], minus, plus));
   }
-  for (; row < kTileRows; ++row) _mm512_storeu_si512(tile + row * 64, _mm512_setzero_si512());
+  for (int row = filled; row < kTileRows; ++row) _mm512_storeu_si512(tile + row * 64, _mm512_setzero_si512());
+  if (ends_run && last_inputs != 0) {
+    const std::uint64_t used = 0x1111111111111111u * ((1u << last_inputs) - 1);
+    const __m512i signs = _mm512_mask_blend_epi8(words[filled - 1], minus, plus);
+    _mm512_storeu_si512(tile + (filled - 1) * 64, _mm512_maskz_mov_epi8(used, signs));
+  }
 }
 
 // The signs of kBytes inputs of one pixel.
@@ -43,9 +47,12 @@ inline void expand_word(std::uint64_t bits, std::uint8_t* to) {
 // The pixels of one image row; up to kBytes - 1 bytes past the last are written too.
 template <int kBytes>
 inline void expand_pixels(const ConvShape& s, const std::uint64_t* words, std::uint8_t* to) {
+  // Copies, since a store of bytes may change anything the compiler does not hold in a register.
+  const int pixels = s.in_w, cell = s.in_per_group();
+  const int group_words = kBytes < kTileInputs ? 1 : s.words_per_group();
   const std::size_t pixel_words = static_cast<std::size_t>(s.words_per_pixel());
-  for (int x = 0; x < s.in_w; ++x, words += pixel_words, to += s.in_per_group()) {
-    for (int w = 0; w < s.words_per_group(); ++w) expand_word<kBytes>(words[w], to + w * kTileInputs);
+  for (int x = 0; x < pixels; ++x, words += pixel_words, to += cell) {
+    for (int w = 0; w < group_words; ++w) expand_word<kBytes>(words[w], to + w * kTileInputs);
   }
 }
 
