@@ -3,27 +3,33 @@
 # The test programs, with the machine code that ships, are the only thing that a small Linux runs inside Bochs, which
 # implements every instruction of an Ice Lake, VPOPCNTDQ included. Fails where a program fails or where an AVX-512 level
 # was not run. It says nothing about speed.
-# Needs, by their names in Debian: bochs bochs-term bochsbios vgabios busybox-static cpio isolinux syslinux-common xorriso,
-# and a kernel for virtual machines: the file that KERNEL names, else apt downloads the package of one.
+# Needs, by their names in Debian: bochs bochs-term bochsbios vgabios busybox-static cpio isolinux syslinux-common xorriso;
+# a kernel for virtual machines, which is the file that KERNEL names, else apt downloads the package of one; and the
+# project's Python environment.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cases=${1:-50}
 seconds=${2:-3600}
 build=build/emulate
 machine=$build/machine
+python=${PYTHON:-.venv/bin/python}
 
 # Static: the emulated machine has no libraries. Not split: the AVX-512 levels as they ship.
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DEBNET_NATIVE_TESTS=ON -DEBNET_SPLIT_AVX512=OFF \
   -DCMAKE_EXE_LINKER_FLAGS=-static >/dev/null
 cmake --build "$build" -j2
-programs=()
-for path in "$build"/native/tests/*_test; do
-  name=$(basename "$path")
-  [[ $name == engine_test ]] || programs+=("$name")  # it wants a packed file
-done
 
 rm -rf "$machine"
-mkdir -p "$machine"/{root,disc}
+mkdir -p "$machine"/{root/dev,disc}
+tests=()
+for path in "$build"/native/tests/*_test; do
+  cp "$path" "$machine/root/"
+  name=$(basename "$path")
+  [[ $name == engine_test ]] || tests+=("$name $cases")
+done
+"$python" native/fuzz/seeds.py "$machine/root"
+tests+=("engine_test float32.ebn" "engine_test float16.ebn")
+
 if [[ -z ${KERNEL:-} ]]; then
   KERNEL=$(find "$build/kernel/boot" -name 'vmlinuz-*' 2>/dev/null | head -n 1 || true)
 fi
@@ -34,20 +40,15 @@ if [[ -z $KERNEL ]]; then
   KERNEL=$(find "$build/kernel/boot" -name 'vmlinuz-*')
 fi
 
-for name in "${programs[@]}"; do cp "$build/native/tests/$name" "$machine/root/"; done
 cp "$(command -v busybox)" "$machine/root/busybox"
-cat >"$machine/root/init" <<END
-#!/busybox sh
-for name in ${programs[*]}; do
-  echo "== \$name"
-  /\$name $cases
-  echo "== \$name: exit \$?"
-done
-/busybox sleep 1  # until the serial line has sent all of it
-/busybox poweroff -f
-END
+{
+  echo "#!/busybox sh"
+  for test in "${tests[@]}"; do printf 'echo "== %s"\n/%s\necho "== %s: exit $?"\n' "$test" "$test" "$test"; done
+  echo "/busybox sleep 1  # until the serial line has sent all of it"
+  echo "/busybox poweroff -f"
+} >"$machine/root/init"
 chmod +x "$machine/root/init"
-(cd "$machine/root" && mkdir dev && find . | cpio --quiet -o -H newc) >"$machine/disc/initrd"
+(cd "$machine/root" && find . | cpio --quiet -o -H newc) >"$machine/disc/initrd"
 
 # Linux asks whether XSAVE's sizes add up and leaves AVX off where they do not: those that Bochs 2.7 tells of protection
 # keys and of the compacted format do not. With the string moves of ERMS the kernel crashes in Bochs while it starts.
@@ -84,13 +85,13 @@ TERM=xterm timeout "$seconds" script -qec "bochs -q -f $machine/bochsrc -rc $mac
 touch "$machine/serial.txt"
 tr -d '\r' <"$machine/serial.txt" | tee "$machine/output.txt"
 failed=0
-for name in "${programs[@]}"; do
-  output=$(sed -n "/^== $name\$/,/^== $name: exit/p" "$machine/output.txt")
-  if ! grep -q "^== $name: exit 0\$" <<<"$output"; then
-    echo "$name failed, or did not end within $seconds s"
+for test in "${tests[@]}"; do
+  output=$(sed -n "/^== $test\$/,/^== $test: exit/p" "$machine/output.txt")
+  if ! grep -q "^== $test: exit 0\$" <<<"$output"; then
+    echo "$test: failed, or did not end within $seconds s"
     failed=1
   elif ! grep -q '^avx512' <<<"$output" || grep -qE '^avx512.*: (not run|0 shapes)' <<<"$output"; then
-    echo "$name did not run AVX-512"
+    echo "$test: did not run AVX-512"
     failed=1
   fi
 done
