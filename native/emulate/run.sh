@@ -8,7 +8,7 @@
 # project's Python environment.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cases=${1:-50}
+cases=${1:-30}
 seconds=${2:-3600}
 build=build/emulate
 machine=$build/machine
