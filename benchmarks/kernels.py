@@ -58,6 +58,11 @@ CEILINGS = {
         1536 / 4,
         "1536 products by 3 xor, 1 majority, 2 popcounts and 2 adds on the same two ports",
     ),
+    "amx-int8": (
+        16384 / 16,
+        "16 x 16 x 64 products by a tile product of 16 cycles, factors in registers (from L1 about 900); "
+        "zeros that fill up a tile are not counted as products",
+    ),
 }
 
 

@@ -11,6 +11,7 @@ extern const Kernel kPortableKernel;
 extern const Kernel kAvx2OneBlock, kAvx2TwoBlocks, kAvx2FourBlocks;
 extern const Kernel kAvx512Kernel;
 extern const Kernel kAvx512CarrySaveKernel;
+extern const Kernel kAmxKernel;
 #endif
 
 }  // namespace ebnet

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "bconv/amx_cpu.h"
 #include "bconv/kernels.h"
 
 namespace ebnet {
@@ -30,6 +31,7 @@ const std::vector<const Kernel*>& all_kernels() {
       &kAvx2FourBlocks,
       &kAvx512Kernel,
       &kAvx512CarrySaveKernel,
+      &kAmxKernel,
 #endif
   };
   return kernels;
@@ -47,6 +49,8 @@ bool cpu_supports(Isa isa) {
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512vpopcntdq");
+    case Isa::amx:
+      return cpu_supports(Isa::avx512) && amx::permitted();
 #endif
     default:
       return false;

@@ -81,8 +81,8 @@ bool cpu_supports(DenseLevel level) {
 }
 
 DenseLevel dense_level(Isa isa) {
-  if (isa == Isa::avx512 && cpu_supports(DenseLevel::avx512)) return DenseLevel::avx512;
-  if ((isa == Isa::avx512 || isa == Isa::avx2) && cpu_supports(DenseLevel::avx2)) return DenseLevel::avx2;
+  if (isa >= Isa::avx512 && cpu_supports(DenseLevel::avx512)) return DenseLevel::avx512;
+  if (isa >= Isa::avx2 && cpu_supports(DenseLevel::avx2)) return DenseLevel::avx2;
   return DenseLevel::scalar;
 }
 

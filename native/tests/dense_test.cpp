@@ -1,6 +1,5 @@
 // The vector levels of the real-valued kernels against the scalar truth, over a sweep of shapes, in buffers exactly as
-// large as the interface says. In this program the 16-lane level is compiled without AVX-512 (the compiler splits its
-// vectors), so that its code is run on CPUs that lack it.
+// large as the interface says.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "dense/dense.h"
+#include "tests/levels.h"
 
 namespace {
 
@@ -188,11 +188,11 @@ void check_linear(DenseLevel level) {
 
 int main(int argc, char** argv) {
   const int cases = argc > 1 ? std::atoi(argv[1]) : 200;
-  if (!cpu_supports(DenseLevel::avx2)) {
-    std::printf("not run, this CPU lacks AVX2\n");
-    return 0;
-  }
   for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
+    if (!runs_here(level)) {
+      std::printf("%s: not run, this CPU lacks it\n", title(level).c_str());
+      continue;
+    }
     for (int i = 0; i < cases; ++i) {
       check_conv(level);
       check_conv_of_halves(level);
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
       check_pools(level);
       check_linear(level);
     }
-    std::printf("%s%s: ran\n", dense_level_name(level), level == DenseLevel::avx512 ? " (split)" : "");
+    std::printf("%s: ran\n", title(level).c_str());
   }
   std::printf("%d cases, %d failures\n", cases, failures);
   return failures == 0 ? 0 : 1;

@@ -1,4 +1,5 @@
 // The kernels for wide vectors behind a C function, for the build in which their intrinsics are emulated.
+#include <algorithm>
 #include <cstring>
 
 #include "bconv/kernels.h"
@@ -26,10 +27,12 @@ extern "C" const char* ebnet_run_emulated(const char* name, const int* n, const 
   e.bits_per_group = bits_per_group;
   e.row_sums = row_sums;
   e.dots = dots;
-  for (const ebnet::Kernel* kernel : {&ebnet::kAvx512Kernel, &ebnet::kAvx512CarrySaveKernel}) {
+  for (const ebnet::Kernel* kernel :
+       {&ebnet::kAvx512Kernel, &ebnet::kAvx512CarrySaveKernel, &ebnet::kAmxKernel}) {
     if (std::strcmp(kernel->name, name) != 0 || !kernel->supports(shape)) continue;
     const ebnet::PackedWeights weights = kernel->prepare(canonical, shape);
     ebnet::AlignedBytes scratch(kernel->scratch_bytes(shape));
+    std::fill_n(scratch.data(), scratch.size(), std::uint8_t{0x55});  // as if another layer had left it
     kernel->run({&shape, &weights, input, &e, 0, split, scratch.data()});
     kernel->run({&shape, &weights, input, &e, split, shape.out_h(), scratch.data()});
     return kernel->name;

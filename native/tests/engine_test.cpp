@@ -1,9 +1,11 @@
 // The engine under the sanitizers, without Python: engine_test FILE
-// A good file runs at several sizes, batches and thread counts with equal results; every truncation and many damaged
-// copies give an error or run.
+// A good file runs at several sizes, batches and thread counts with equal results, and with every instruction set this CPU
+// has; every truncation and many damaged copies give an error or run.
 #include "engine/engine.h"
 
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -135,6 +137,33 @@ void c_api(const std::string& path, const std::string& content) {
   expect(ebnet_load_with(path.c_str(), nullptr, &engine) != EBNET_OK, "C: no options");
 }
 
+// Their real-valued layers add in different orders, so logits are equal up to rounding.
+void instruction_sets(const std::string& content) {
+  using ebnet::Isa;
+  const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
+  std::vector<float> expected;
+  for (const Isa isa : {Isa::reference, Isa::portable, Isa::avx2, Isa::avx512, Isa::amx}) {
+    if (!ebnet::cpu_supports(isa)) {
+      std::printf("%s: not run, this CPU lacks it\n", ebnet::isa_name(isa));
+      continue;
+    }
+    setenv("EBNET_ISA", ebnet::isa_name(isa), 1);
+    std::unique_ptr<ebnet::Engine> engine;
+    expect(static_cast<bool>(ebnet::Engine::load(source, {}, &engine)), "load with an instruction set");
+    if (engine == nullptr) continue;
+    expect(engine->model().isa == isa, "the instruction set that was asked for");
+    const std::vector<float> logits = run(*engine, 4, 13, 40);
+    if (isa == Isa::reference) expected = logits;
+    bool close = !logits.empty() && logits.size() == expected.size();
+    for (std::size_t i = 0; close && i < logits.size(); ++i) {
+      close = std::fabs(logits[i] - expected[i]) <= 1e-4f * (1.0f + std::fabs(expected[i]));
+    }
+    expect(close, "an instruction set gives the reference's logits");
+    std::printf("%s: ran\n", ebnet::isa_name(isa));
+  }
+  unsetenv("EBNET_ISA");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -147,6 +176,7 @@ int main(int argc, char** argv) {
   damaged_files(content);
   changed_files(content);
   c_api(argv[1], content);
+  instruction_sets(content);
   std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -1,6 +1,5 @@
 // Every level of the training kernels against the formulas in plain loops and double precision, over a sweep of shapes,
-// in buffers exactly as large as the interface says. In this program the 16-lane level is compiled without AVX-512 (the
-// compiler splits its vectors), so that its code is run on CPUs that lack it.
+// in buffers exactly as large as the interface says.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/levels.h"
 #include "train/expert_conv.h"
 
 namespace {
@@ -195,15 +195,15 @@ void check_convolutions(DenseLevel level, int threads) {
 int main(int argc, char** argv) {
   const int cases = argc > 1 ? std::atoi(argv[1]) : 200;
   for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
-    if (level != DenseLevel::scalar && !cpu_supports(DenseLevel::avx2)) {
-      std::printf("%s: not run, this CPU lacks AVX2\n", dense_level_name(level));
+    if (!runs_here(level)) {
+      std::printf("%s: not run, this CPU lacks it\n", title(level).c_str());
       continue;
     }
     for (int i = 0; i < cases; ++i) {
       check_sample_gradients(level, 1 + i % 3);
       check_convolutions(level, 1 + i % 3);
     }
-    std::printf("%s%s: ran\n", dense_level_name(level), level == DenseLevel::avx512 ? " (split)" : "");
+    std::printf("%s: ran\n", title(level).c_str());
   }
   std::printf("%d cases, %d failures\n", cases, failures);
   return failures == 0 ? 0 : 1;

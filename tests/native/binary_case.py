@@ -1,4 +1,4 @@
-"""Random binary convolutions, and one way to run any kernel on them: the native ones and the emulated one."""
+"""Random binary convolutions, and one way to run any kernel on them: native or emulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The AVX-512 kernels' own source, compiled against SIMDe's emulation of the intrinsics, for CPUs without them."""
+"""The AVX-512 and AMX kernels' own sources, for CPUs without these instructions.
+
+They are compiled against SIMDe's emulation of the intrinsics and ours of the tiles (native/tests/emulated_tiles.h).
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,21 @@ import pytest
 from tests.native.binary_case import STREAM_TYPES, Runner
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ["tests/emulated_avx512.cpp", "bconv/aligned.cpp"]
-SOURCES += ["bconv/avx512.cpp", "bconv/avx512_carry_save.cpp", "bconv/avx512_layout.cpp"]
+SOURCES = [
+    "tests/emulated_avx512.cpp",
+    "bconv/aligned.cpp",
+    "bconv/amx.cpp",
+    "bconv/amx_layout.cpp",
+    "bconv/avx512.cpp",
+    "bconv/avx512_carry_save.cpp",
+    "bconv/avx512_layout.cpp",
+]
 
 
 def build(directory: Path) -> Path:
-    """Compile the emulated kernel to a shared library."""
+    """Compile the emulated kernels to a shared library."""
     if shutil.which("g++") is None or not Path("/usr/include/simde/x86/avx512.h").exists():
-        pytest.skip("the emulated AVX-512 kernel needs g++ and Debian's libsimde-dev")
+        pytest.skip("the emulated kernels need g++ and Debian's libsimde-dev")
     library = directory / "emulated_avx512.so"
     command = ["g++", "-std=c++17", "-O1", "-mavx2", "-mfma", "-mf16c", "-ffp-contract=off", "-w", "-fPIC", "-shared"]
     command += ["-DEBNET_EMULATE_AVX512", f"-I{ROOT / 'native'}", "-o", str(library)]

@@ -28,7 +28,7 @@ from tests.native.binary_case import (
 from tests.native.emulated import build, runner
 
 RUNS_HERE = dict(kernels.names())
-EMULATED = ["avx512-popcount", "avx512-carry-save"]
+EMULATED = ["avx512-popcount", "avx512-carry-save", "amx-int8"]
 """Kernels whose arithmetic is tested on any CPU, their instructions emulated."""
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -53,6 +53,13 @@ NETWORK = [
     (512, 1024, 16, 3, 2, 3, 14),
     (1024, 1024, 16, 3, 1, 2, 7),
     (1024, 1024, 1, 1, 1, 2, 7),
+]
+# So large that kernels cut them into strips of rows, with few and with many weights a group.
+STRIPS = [
+    (128, 72, 1, 1, 1, 9, 56),
+    (64, 34, 2, 3, 1, 24, 56),
+    (128, 64, 4, 3, 2, 41, 56),
+    (1024, 144, 1, 1, 1, 20, 7),
 ]
 
 
@@ -147,7 +154,7 @@ def test_a_narrow_stream_is_rounded_where_it_is_stored(
     assert_equal(result, expected)
 
 
-@pytest.mark.parametrize("layer", NETWORK, ids=str)
+@pytest.mark.parametrize("layer", NETWORK + STRIPS, ids=str)
 def test_a_kernel_equals_the_reference_on_the_network(kernel: tuple[str, Runner], layer: tuple[int, ...]) -> None:
     name, run = kernel
     inputs, outputs, groups, size, stride, height, width = layer
@@ -175,12 +182,15 @@ def test_padding_counts_as_zero_not_as_minus_one(kernel: tuple[str, Runner]) -> 
     np.testing.assert_array_equal(run_case(run, case).dots, expected)
 
 
-@pytest.mark.parametrize("isa", ["reference", "portable", "avx2", "avx512"])
-def test_selection_gives_an_isa_its_own_kernel_or_the_portable_one(isa: str) -> None:
+@pytest.mark.parametrize(
+    ("isa", "wide_isa"),
+    [(isa, isa) for isa in ("reference", "portable", "avx512")] + [("avx2", "portable"), ("amx", "avx512")],
+)
+def test_selection_gives_an_isa_its_own_kernel_or_one_of_the_next_below(isa: str, wide_isa: str) -> None:
     small = Shape(64, 64, 1, 3, 3, 1, 1, 1, 1, 1, 1, 8, 8)
     assert kernels.select(small.numbers(), isa).startswith(isa)
-    wide = Shape(40_000, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1)  # its dot products leave 16 bits
-    assert kernels.select(wide.numbers(), isa).startswith("portable" if isa == "avx2" else isa)
+    wide = Shape(40_000, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1)  # dot products leave 16 bits, weight tiles the scratch
+    assert kernels.select(wide.numbers(), isa).startswith(wide_isa)
 
 
 def test_the_environment_forces_an_isa(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +202,20 @@ def test_the_environment_forces_an_isa(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EBNET_ISA")
     runs = [name for name, here in kernels.names() if here]
     assert runs[-1].startswith(kernels.requested_isa())
+
+
+def test_tiles_need_the_cpu_and_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them the best of the other sets runs and nothing is said; who asks for them by name is told what runs."""
+    if RUNS_HERE.get("amx-int8"):
+        monkeypatch.setenv("EBNET_ISA", "amx")
+        assert kernels.requested_isa() == "amx"
+        return
+    monkeypatch.delenv("EBNET_ISA", raising=False)
+    best = kernels.requested_isa()
+    assert best != "amx"
+    monkeypatch.setenv("EBNET_ISA", "amx")
+    with pytest.raises(ValueError, match=rf"EBNET_ISA=amx cannot run here; this CPU runs: .*{best}$"):
+        kernels.requested_isa()
 
 
 def test_wrong_sizes_are_refused() -> None:

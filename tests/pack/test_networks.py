@@ -67,7 +67,7 @@ def test_verify_finds_a_difference(tmp_path: Path) -> None:
     assert found.first_difference == "stages.0.0.0"
 
 
-@pytest.mark.parametrize("isa", ["reference", "portable", "avx2", "avx512"])
+@pytest.mark.parametrize("isa", ["reference", "portable", "avx2", "avx512", "amx"])
 def test_every_instruction_set(isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """EBNET_ISA forces the kernels, proven by their names; all give the same bits, so the same experts."""
     model = random_network("1111-0.5-1:2:4:4", experts=4, scaling=True)
