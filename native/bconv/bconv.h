@@ -77,8 +77,8 @@ struct Kernel {
 // Every kernel compiled into this build, whether or not this CPU can run it, from worst to best.
 const std::vector<const Kernel*>& all_kernels();
 
-// Those of one instruction set that support a shape, from worst to best; where it has none, those of the next one below
-// that has (the portable one supports all). They differ in speed only.
+// Those of one instruction set (with AMX, of AVX-512 too) that support a shape, from worst to best; where it has none,
+// those of the next one below that has (the portable one supports all). They differ in speed only.
 std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa);
 // The last of them.
 const Kernel& select(const ConvShape& shape, Isa isa);

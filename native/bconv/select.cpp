@@ -66,9 +66,11 @@ const char* isa_name(Isa isa) {
 
 std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa) {
   std::vector<const Kernel*> found;
-  for (int level = static_cast<int>(isa); found.empty(); --level) {
+  // A CPU with AMX has AVX-512, which may be faster for layers that fill few tiles.
+  for (int least = static_cast<int>(isa == Isa::amx ? Isa::avx512 : isa); found.empty(); --least) {
     for (const Kernel* kernel : all_kernels()) {
-      if (kernel->isa == static_cast<Isa>(level) && kernel->supports(shape)) found.push_back(kernel);
+      const bool of_set = kernel->isa >= static_cast<Isa>(least) && kernel->isa <= isa;
+      if (of_set && kernel->supports(shape)) found.push_back(kernel);
     }
   }
   return found;

@@ -5,7 +5,7 @@
 #include "bconv/kernels.h"
 
 // Runs the kernel of that name on one sample, rows [0, split) and the others apart. Returns the name, or null where no
-// emulated kernel has it or the kernel does not support the shape.
+// emulated kernel has it, the kernel does not support the shape, or it wrote past its scratch.
 extern "C" const char* ebnet_run_emulated(const char* name, const int* n, const std::uint8_t* canonical,
                                           const std::uint64_t* input, const float* scale, const float* slope,
                                           const void* skip, const float* bn_scale, const float* bn_shift, void* stream,
@@ -31,10 +31,14 @@ extern "C" const char* ebnet_run_emulated(const char* name, const int* n, const 
        {&ebnet::kAvx512Kernel, &ebnet::kAvx512CarrySaveKernel, &ebnet::kAmxKernel}) {
     if (std::strcmp(kernel->name, name) != 0 || !kernel->supports(shape)) continue;
     const ebnet::PackedWeights weights = kernel->prepare(canonical, shape);
-    ebnet::AlignedBytes scratch(kernel->scratch_bytes(shape));
-    std::fill_n(scratch.data(), scratch.size(), std::uint8_t{0x55});  // as if another layer had left it
+    const std::size_t bytes = kernel->scratch_bytes(shape);
+    ebnet::AlignedBytes scratch(bytes + ebnet::kAlignment);
+    constexpr std::uint8_t kLeft = 0x55;  // as if by another layer
+    std::fill_n(scratch.data(), scratch.size(), kLeft);
     kernel->run({&shape, &weights, input, &e, 0, split, scratch.data()});
     kernel->run({&shape, &weights, input, &e, split, shape.out_h(), scratch.data()});
+    const auto untouched = [](std::uint8_t byte) { return byte == kLeft; };
+    if (!std::all_of(scratch.data() + bytes, scratch.data() + scratch.size(), untouched)) return nullptr;
     return kernel->name;
   }
   return nullptr;

@@ -123,5 +123,6 @@ itself would set up an environment, and write into the checkout."""
 
 NOT_RUN = {
     r"make test$": "would run itself; `make -n` is asked that it runs pytest",
+    r"native/emulate/run.sh": "boots an emulated machine for minutes; run it by hand",
 }
-"""The exception."""
+"""The exceptions."""

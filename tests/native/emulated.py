@@ -60,7 +60,7 @@ def runner(library: Path, name: str) -> Runner:
             ctypes.c_int(options["bits_per_group"]),
             ctypes.c_int(options["split"]),
         )
-        assert ran is not None, f"no emulated {name} for the shape {shape}"
+        assert ran is not None, f"no emulated {name} for the shape {shape}, or it left its scratch"
         return f"{ran.decode()} (emulated)"
 
     return run
