@@ -13,13 +13,19 @@
 //
 // Sums. Three lookups fit a byte without a carry between its fields (3 * 4 = 12 < 16): s = t1 + t2 + t3. Then
 //   total += s               (mod 256)
-//   high  += s >> 4          (the second pixel; at most 63 nibbles, 252)
-// and at the end low = total - 16 * high (mod 256) is the first pixel exactly, since it too is at most 252.
+//   high  += s >> 4          (mod 256)
+// for up to 63 nibbles: the sum of either pixel is then at most 252, and is known exactly once it is known mod 256. The
+// CPU shifts no bytes, but 16 bits at a time: the low field of an odd byte strays into the even byte before it, 16 times
+// as large. With the sums p, q of the two pixels in an even byte and p', q' in the odd one (all mod 256):
+//   odd byte:   high = q'             total = p' + 16 q'
+//   even byte:  high = q + 16 p'      total = p + 16 q
+// 16 * 16 p' is 0, so total - 16 * high is the first pixel in both of them. That gives p', and 16 p' taken off the even
+// byte's high the second pixel: no mask is needed while the sums are made.
 //
 // Cost of three lookups of a pair and 32 channels (768 products): 3 VPSHUFB, 2 VPADDB for s, 1 for the total, and a
-// shift, VPAND and VPADDB for the high field = 9 vector operations, 2.25 cycles on four vector pipes: a ceiling of 341
-// products a cycle, against 256 for one pixel a lookup (2 VPSHUFB a cycle) and about 85 for scalar POPCNT. (Two s can
-// share a shift through VPAVGB, 17 operations instead of 18, but there are no registers for it.) Loads are as scarce:
+// shift and a VPADDB for the high field = 8 vector operations, 2 cycles on four vector pipes: a ceiling of 384 products a
+// cycle, against 256 for one pixel a lookup (2 VPSHUFB a cycle) and about 85 for scalar POPCNT. (Measured without any
+// loads, 32 of these operations take 9.4 cycles and not 8, in whatever order: 327 products a cycle.) Loads are as scarce:
 // two vectors a cycle, and hardly more with the codes. Sums of four pairs and blocks take 8 registers, as
 //   4 pairs x 1 block:  9 rows, 9 codes and 3 weights for 12 lookups of three neighbouring columns,
 //   2 pairs x 2 blocks: 5 rows, 5 codes and 12 weights,
@@ -68,8 +74,7 @@ __attribute__((noinline)) void lookup_columns(const Line& line, int pair, int pa
           for (int p = 0; p < kPairs; ++p) {
             const std::uint16_t* at = codes + 2 * kStride * p * kNibbles;
             if (kStride != 1) first = table_row(at[0]);
-            __m256i third = table_row(at[2 * kNibbles]);
-            keep(third);
+            const __m256i third = kept(table_row(at[2 * kNibbles]));
             sums.add(p, first, table_row(at[kNibbles]), third, three);
             if (kStride == 1) first = third;
           }
@@ -192,7 +197,7 @@ void set_starts(const ConvShape& s, const Layout& layout, int y, int x, int pixe
 }
 
 // Pixels [x, x + pixels) of a line through lookup and epilogue. `pixel` and `row` are those of x = 0.
-void run_tile(const ConvTask& task, const Line& line, int x, int pixels, int pixel, int row,
+void run_tile(const ConvTask& task, const Line& line, bool whole, int x, int pixels, int pixel, int row,
               const ChannelBlock* blocks, int block_count) {
   const ConvShape& s = *line.shape;
   Counts counts;
@@ -202,15 +207,15 @@ void run_tile(const ConvTask& task, const Line& line, int x, int pixels, int pix
     prefetch_tile(*task.epilogue, static_cast<std::size_t>(pixel + x), pixels, blocks[b].channel, blocks[b].channels);
   }
   lookup_tile(line, block_count, x / 2, (pixels + 1) / 2, counts);
+  const int out_w = s.out_w();
   const auto finish = [&](int first, int count, int in_row) {
     for (int b = 0; b < block_count; ++b) {
-      finish_tile(s, *task.epilogue, blocks[b],
+      finish_tile(s, *task.epilogue, whole, blocks[b],
                   {counts.twice[b][first], starts + first, static_cast<std::size_t>(pixel + x + first),
-                   static_cast<std::size_t>(in_row), count});
+                   static_cast<std::size_t>(in_row), count, pixel + x + first == in_row * out_w});
     }
   };
   if (!line.layout->flat) return finish(0, pixels, row);
-  const int out_w = s.out_w();
   for (int first = 0, count = 0; first < pixels; first += count) {  // a flat line crosses rows
     const int in_row = (pixel + x + first) / out_w;
     const int left_in_row = (in_row + 1) * out_w - (pixel + x + first);
@@ -219,7 +224,7 @@ void run_tile(const ConvTask& task, const Line& line, int x, int pixels, int pix
   }
 }
 
-void run_strip(const ConvTask& task, const Layout& layout, const Strip& strip) {
+void run_strip(const ConvTask& task, const Layout& layout, bool whole, const Strip& strip) {
   const ConvShape& s = *task.shape;
   std::uint16_t* codes = static_cast<std::uint16_t*>(task.scratch);
   std::uint8_t* weights = static_cast<std::uint8_t*>(task.scratch) + layout.codes_bytes;
@@ -249,7 +254,7 @@ void run_strip(const ConvTask& task, const Layout& layout, const Strip& strip) {
         const int pixel = layout.flat ? strip.pixel : (strip.row + r) * s.out_w();
         for (int x = 0; x < strip.line_pixels; x += kTilePixels) {
           const int pixels = strip.line_pixels - x < kTilePixels ? strip.line_pixels - x : kTilePixels;
-          run_tile(task, line, x, pixels, pixel, strip.row + r, channels, blocks);
+          run_tile(task, line, whole, x, pixels, pixel, strip.row + r, channels, blocks);
         }
       }
     }
@@ -261,18 +266,19 @@ void run_strip(const ConvTask& task, const Layout& layout, const Strip& strip) {
 void run(const ConvTask& task, int most_blocks) {
   const ConvShape& s = *task.shape;
   const Layout layout(s, most_blocks);
-  begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
+  const bool whole = is_whole(s, *task.epilogue);
+  clear_rows(s, *task.epilogue, whole, task.row_begin, task.row_end);
   if (layout.flat) {
     const int end = task.row_end * s.out_w();
     for (int pixel = task.row_begin * s.out_w(); pixel < end; pixel += layout.line_pixels) {
       const int pixels = end - pixel < layout.line_pixels ? end - pixel : layout.line_pixels;
-      run_strip(task, layout, {pixel / s.out_w(), 1, pixel, pixels});
+      run_strip(task, layout, whole, {pixel / s.out_w(), 1, pixel, pixels});
     }
     return;
   }
   for (int row = task.row_begin; row < task.row_end; row += layout.line_rows) {
     const int rows = task.row_end - row < layout.line_rows ? task.row_end - row : layout.line_rows;
-    run_strip(task, layout, {row, rows, 0, s.out_w()});
+    run_strip(task, layout, whole, {row, rows, 0, s.out_w()});
   }
 }
 

@@ -20,7 +20,9 @@ inline __m128i spread_nibbles(const std::uint64_t* word) {
   return _mm_unpacklo_epi8(_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
 }
 
-inline __m256i first_of_pair(__m256i nibbles) { return _mm256_mullo_epi16(nibbles, _mm256_set1_epi16(kRows * kRowBytes)); }
+inline __m256i first_of_pair(__m256i nibbles) {
+  return _mm256_mullo_epi16(nibbles, _mm256_set1_epi16(kRows * kRowBytes));
+}
 
 inline __m256i second_of_pair(__m256i nibbles) { return _mm256_slli_epi16(nibbles, 4); }
 
@@ -37,7 +39,8 @@ inline __m256i nibbles_at(const InputLine& line, int x, int word) {
 }
 
 inline void store_codes(std::uint16_t* codes, __m256i first, __m256i second) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), _mm256_add_epi16(first_of_pair(first), second_of_pair(second)));
+  const __m256i sums = _mm256_add_epi16(first_of_pair(first), second_of_pair(second));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), sums);
 }
 
 // Codes of one word of a line whose positions are neighbours: each pixel is the second of one pair and, kStride
@@ -118,24 +121,24 @@ inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int
       }
       continue;
     }
-    if (layout.nibbles % 2 == 0) {  // three bytes are the six nibbles of two triples
-      for (int taps = layout.total_nibbles / layout.nibbles; taps > 0; --taps, out += layout.pitch / 3 * step) {
-        std::uint8_t* to = out;
-        for (int n = 0; n < layout.nibbles; n += 2, in += kLanes) {
-          const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
-          const int place = n % 6;  // 0, 2 or 4 of two triples
-          store_nibble(to + (place == 4 ? step + kLanes : place * kLanes), bytes);
-          store_nibble(to + (place == 0 ? kLanes : place == 2 ? step : step + 2 * kLanes), _mm256_srli_epi16(bytes, 4));
-          if (place == 4) to += 2 * step;
-        }
-        for (int n = layout.nibbles; n < layout.pitch; ++n) {
-          store_nibble(out + n / 3 * step + n % 3 * kLanes, _mm256_setzero_si256());
+    for (int tap = 0; tap < layout.total_nibbles / layout.nibbles; ++tap, out += layout.pitch / 3 * step) {
+      int n = 0;
+      std::uint8_t* to = out;
+      if (layout.nibbles % 2 == 0) {  // three bytes are the six nibbles of two triples
+        const std::uint8_t* from = in + tap * layout.nibbles / 2 * kLanes;
+        for (; n + 6 <= layout.nibbles; n += 6, from += 3 * kLanes, to += 2 * step) {
+          const __m256i first = _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+          const __m256i second = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + kLanes));
+          const __m256i third = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + 2 * kLanes));
+          store_nibble(to, first);
+          store_nibble(to + kLanes, _mm256_srli_epi16(first, 4));
+          store_nibble(to + 2 * kLanes, second);
+          store_nibble(to + step, _mm256_srli_epi16(second, 4));
+          store_nibble(to + step + kLanes, third);
+          store_nibble(to + step + 2 * kLanes, _mm256_srli_epi16(third, 4));
         }
       }
-      continue;
-    }
-    for (int tap = 0; tap < layout.total_nibbles / layout.nibbles; ++tap, out += layout.pitch / 3 * step) {
-      for (int n = 0; n < layout.pitch; ++n) {
+      for (; n < layout.pitch; ++n) {
         const int nibble = tap * layout.nibbles + n;
         __m256i bytes = _mm256_setzero_si256();
         if (n < layout.nibbles) bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in + nibble / 2 * kLanes));

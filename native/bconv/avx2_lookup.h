@@ -48,8 +48,11 @@ EBNET_INLINE __m256i look_up(__m256i row, const std::uint8_t* weights) {
   return found;
 }
 
-// Keeps a value in its register.
-EBNET_INLINE void keep(__m256i& value) { asm("" : "+x"(value)); }
+// A value that stays in its register. (By value: what an asm statement changes in place, the compiler stores as well.)
+EBNET_INLINE __m256i kept(__m256i value) {
+  asm("" : "+x"(value));
+  return value;
+}
 
 // The weights of three lookups, [block][3][32 lanes]: those of one block serve so many pairs that they are worth three
 // registers, those of several stay in memory.
@@ -64,12 +67,12 @@ struct Weights {
 
 template <>
 struct Weights<1> {
-  __m256i at[3];
+  __m256i first, second, third;
   EBNET_INLINE explicit Weights(const std::uint8_t* weights)
-      : at{load(weights), load(weights + kLanes), load(weights + 2 * kLanes)} {
-    for (__m256i& weight : at) keep(weight);
+      : first(kept(load(weights))), second(kept(load(weights + kLanes))), third(kept(load(weights + 2 * kLanes))) {}
+  EBNET_INLINE __m256i look_up(__m256i row, int, int lookup) const {
+    return _mm256_shuffle_epi8(row, lookup == 0 ? first : lookup == 1 ? second : third);
   }
-  EBNET_INLINE __m256i look_up(__m256i row, int, int lookup) const { return _mm256_shuffle_epi8(row, at[lookup]); }
 };
 
 // What becomes of a tile's byte sums: twice the differing bits of each pixel and output channel, in 16 bits. Channels
@@ -99,24 +102,21 @@ struct Sums {
     for (int b = 0; b < kBlocks; ++b) {
       const __m256i s = _mm256_add_epi8(
           _mm256_add_epi8(weights.look_up(first, b, 0), weights.look_up(second, b, 1)), weights.look_up(third, b, 2));
-      total[p][b] = _mm256_add_epi8(total[p][b], s);
-      high[p][b] = _mm256_add_epi8(high[p][b], high_fields(s));
-      keep(total[p][b]);
-      keep(high[p][b]);
+      total[p][b] = kept(_mm256_add_epi8(total[p][b], s));
+      high[p][b] = kept(_mm256_add_epi8(high[p][b], high_fields(s)));
     }
   }
 
-  // s >> 4 in each byte. Lookups and shifts share two of four vector pipes: a multiplication takes another, where there
-  // is a register for its constant.
+  // s >> 4, of two bytes at a time: avx2.cpp tells what becomes of the bits that stray. Lookups and shifts share two of
+  // four vector pipes: a multiplication takes another, where there is a register for its constant.
   static EBNET_INLINE __m256i high_fields(__m256i s) {
-    const __m256i shifted =
-        kBlocks == 1 ? _mm256_srli_epi16(s, 4) : _mm256_mulhi_epu16(s, _mm256_set1_epi16(1 << 12));
-    return _mm256_and_si256(shifted, _mm256_set1_epi8(0x0f));
+    return kBlocks == 1 ? _mm256_srli_epi16(s, 4) : _mm256_mulhi_epu16(s, _mm256_set1_epi16(1 << 12));
   }
 
   // Hands the sums over to the tile's pixels from `pixel` on, and sums up anew. `index` counts the flushes of a pixel.
   EBNET_INLINE void flush(int index, bool last, int pixel, Counts& counts) {
     const __m256i high_mask = _mm256_set1_epi8(static_cast<char>(0xf0));
+    const __m256i even_mask = _mm256_set1_epi16(0x00f0);
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
       std::uint8_t* held = counts.held[b][pixel];
@@ -124,9 +124,11 @@ struct Sums {
 #pragma GCC unroll 4
       for (int p = 0; p < kPairs; ++p) {
         const __m256i sixteen_high = _mm256_and_si256(_mm256_slli_epi16(high[p][b], 4), high_mask);
-        const __m256i low = _mm256_sub_epi8(total[p][b], sixteen_high);
-        hand_over(low, index, last, held + 2 * p * kLanes, twice + 2 * p * kLanes);
-        hand_over(high[p][b], index, last, held + (2 * p + 1) * kLanes, twice + (2 * p + 1) * kLanes);
+        const __m256i first = _mm256_sub_epi8(total[p][b], sixteen_high);
+        const __m256i strayed = _mm256_and_si256(_mm256_srli_epi16(first, 4), even_mask);
+        const __m256i second = _mm256_sub_epi8(high[p][b], strayed);
+        hand_over(first, index, last, held + 2 * p * kLanes, twice + 2 * p * kLanes);
+        hand_over(second, index, last, held + (2 * p + 1) * kLanes, twice + (2 * p + 1) * kLanes);
       }
     }
     clear();

@@ -11,13 +11,33 @@
 #pragma once
 #include <immintrin.h>
 
+#include <type_traits>
+
 #include "bconv/avx2_layout.h"
 #include "bconv/epilogue_scalar.h"
+#include "bconv/stream_avx2.h"
 
 namespace ebnet::avx2 {
 namespace {
 
 constexpr float kTwoTo23 = 8388608.0f;
+
+// Whether every block is whole and wants every step, as in the body of a network.
+inline bool is_whole(const ConvShape& shape, const Epilogue& e) {
+  const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
+                   e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
+  return all && e.bits_per_group % 16 == 0 && shape.out_per_group() % kLanes == 0;
+}
+
+// Clears what is not written as a whole. The sums of whole blocks begin with a row's first pixel, and their bits fill
+// all words where groups do.
+inline void clear_rows(const ConvShape& shape, const Epilogue& e, bool whole, int row_begin, int row_end) {
+  if (!whole) return begin_rows(shape, e, row_begin, row_end);
+  if (e.bits_per_group % 64 == 0) return;
+  Epilogue bits_only = e;
+  bits_only.row_sums = nullptr;
+  begin_rows(shape, bits_only, row_begin, row_end);
+}
 
 // Up to kLanes output channels from `channel` on, and where their bits go: found once, divisions are slow.
 struct ChannelBlock {
@@ -26,7 +46,6 @@ struct ChannelBlock {
     if (e.bits == nullptr) return;
     bits_stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t);
     whole_bytes = e.bits_per_group % 8 == 0 && first % 8 == 0;
-    whole_halves = e.bits_per_group % 16 == 0 && first % 16 == 0 && count == kLanes;
     for (int eight = 0; whole_bytes && 8 * eight < count; ++eight) {
       const BitPlace place = bit_place(first + 8 * eight, e.bits_per_group);
       bits[eight] =
@@ -36,7 +55,6 @@ struct ChannelBlock {
 
   int channel = 0, channels = 0;
   bool whole_bytes = true;              // eight channels fill one byte of the bit plane
-  bool whole_halves = false;            // all 32 channels fill two times 16 bits of it
   std::size_t bits_stride = 0;          // bytes from pixel to pixel
   std::uint8_t* bits[kLanes / 8] = {};  // the bytes of the sample's first pixel
 };
@@ -47,26 +65,24 @@ struct Tile {
   const float* starts;         // [pixel], the dot product without them, plus 2^23
   std::size_t pixel, row;
   int pixels;
+  bool begins_row;
 };
-
-// Whether skip and stream are fp32, as the vector steps want them.
-inline bool is_wide(const Epilogue& e) {
-  return e.skip_type == StreamType::fp32 && e.stream_type == StreamType::fp32;
-}
 
 // Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L2, and slices
 // of 32 channels are no pattern a hardware prefetcher follows.
 inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
-  constexpr int kFloatsPerLine = 16;
-  if (e.stream == nullptr || !is_wide(e)) return;
-  for (std::size_t p = pixel; p < pixel + static_cast<std::size_t>(pixels); ++p) {
-    for (int c = channel; c < channel + channels; c += kFloatsPerLine) {
-      __builtin_prefetch(static_cast<float*>(e.stream) + p * e.stream_stride + c, 1);
-      if (e.skip != nullptr && e.skip != e.stream) {
-        __builtin_prefetch(static_cast<const float*>(e.skip) + p * e.skip_stride + c);
-      }
+  constexpr std::size_t kLineBytes = 64;
+  if (e.stream == nullptr) return;
+  const auto ask = [&](const void* values, std::size_t stride, StreamType type, auto intent) {
+    const std::size_t first = (pixel * stride + static_cast<std::size_t>(channel)) * value_bytes(type);
+    const std::size_t bytes = static_cast<std::size_t>(channels) * value_bytes(type);
+    const auto* at = static_cast<const std::uint8_t*>(values) + first;
+    for (int p = 0; p < pixels; ++p, at += stride * value_bytes(type)) {
+      for (std::size_t b = 0; b < bytes; b += kLineBytes) __builtin_prefetch(at + b, decltype(intent)::value);
     }
-  }
+  };
+  ask(e.stream, e.stream_stride, e.stream_type, std::true_type{});
+  if (e.skip != nullptr && e.skip != e.stream) ask(e.skip, e.skip_stride, e.skip_type, std::false_type{});
 }
 
 // Dot products of eight channels as floats: `raised` is 2^23 + count, `start` 2^23 + the dot product without them.
@@ -86,9 +102,10 @@ inline std::uint32_t sign_bits(const __m256* values) {
   return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
 }
 
-// A whole block with every step of the epilogue, the body of a network: pixel by pixel, parameters from L1. From a
-// count to a bit it is a chain of some forty cycles, of which the CPU overlaps too few by itself: the bits are made of
-// the pixel before, whose values are there already.
+// A whole block with every step of the epilogue: pixel by pixel, parameters from L1. From a count to a bit it is a
+// chain of some forty cycles, of which the CPU overlaps too few by itself: each step is taken for all 32 channels before
+// the next, and the bits are made of the pixel before, whose values are there already.
+template <typename Skip, typename Result>
 inline void finish_block(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
   const std::size_t c = static_cast<std::size_t>(block.channel);
   const float* const scale = e.scale + c;
@@ -100,11 +117,12 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
 #pragma GCC unroll 4
   for (int v = 0; v < 4; ++v) {
     _mm256_store_ps(bn_shift + 8 * v, _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c + 8 * v), _mm256_setzero_ps()));
-    sums[v] = _mm256_loadu_ps(row_sums + 8 * v);
+    sums[v] = tile.begins_row ? _mm256_setzero_ps() : _mm256_loadu_ps(row_sums + 8 * v);
   }
-  const std::size_t skip_stride = e.skip_stride, stream_stride = e.stream_stride, bits_stride = block.bits_stride;
-  const float* skip = static_cast<const float*>(e.skip) + tile.pixel * skip_stride + c;
-  float* stream = static_cast<float*>(e.stream) + tile.pixel * stream_stride + c;
+  const std::size_t skip_step = e.skip_stride * Skip::kBytes, stream_step = e.stream_stride * Result::kBytes;
+  const auto* skip = static_cast<const std::uint8_t*>(e.skip) + tile.pixel * skip_step + c * Skip::kBytes;
+  auto* stream = static_cast<std::uint8_t*>(e.stream) + tile.pixel * stream_step + c * Result::kBytes;
+  const std::size_t bits_stride = block.bits_stride;
   std::uint8_t* lower = block.bits[0] + tile.pixel * bits_stride;
   std::uint8_t* upper = block.bits[2] + tile.pixel * bits_stride;
   const std::uint16_t* twice = tile.twice;
@@ -112,20 +130,29 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
   const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
   const auto make_values = [&]() __attribute__((always_inline)) {
     const __m256 start = _mm256_broadcast_ss(starts);
+    const __m256i counts[] = {_mm256_load_si256(reinterpret_cast<const __m256i*>(twice)),
+                              _mm256_load_si256(reinterpret_cast<const __m256i*>(twice + 16))};
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
-      const __m256i counts = _mm256_load_si256(reinterpret_cast<const __m256i*>(twice + v / 2 * 16));
-      const __m256i raised =
-          v % 2 == 0 ? _mm256_unpacklo_epi16(counts, two_to_23) : _mm256_unpackhi_epi16(counts, two_to_23);
-      const __m256 scaled = _mm256_mul_ps(dot_of(start, raised), _mm256_loadu_ps(scale + 8 * v));
-      values[v] = _mm256_add_ps(prelu(scaled, _mm256_loadu_ps(slope + 8 * v)), _mm256_loadu_ps(skip + 8 * v));
-      _mm256_storeu_ps(stream + 8 * v, values[v]);
+      const __m256i raised = v % 2 == 0 ? _mm256_unpacklo_epi16(counts[v / 2], two_to_23)
+                                        : _mm256_unpackhi_epi16(counts[v / 2], two_to_23);
+      values[v] = dot_of(start, raised);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] = _mm256_mul_ps(values[v], _mm256_loadu_ps(scale + 8 * v));
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] = prelu(values[v], _mm256_loadu_ps(slope + 8 * v));
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] = _mm256_add_ps(values[v], Skip::load(skip + 8 * v * Skip::kBytes));
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) {
+      Result::store(stream + 8 * v * Result::kBytes, values[v]);
       sums[v] = _mm256_add_ps(sums[v], values[v]);
     }
     twice += kLanes;
     ++starts;
-    skip += skip_stride;
-    stream += stream_stride;
+    skip += skip_step;
+    stream += stream_step;
   };
   const auto make_bits = [&]() __attribute__((always_inline)) {
     __m256 normal[4];
@@ -152,6 +179,7 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
 }
 
 // Eight channels from the block's channel `offset` on, a multiple of eight, with those steps that are wanted.
+template <typename Skip, typename Result>
 inline void finish_eight(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile,
                          int offset) {
   const std::size_t c = static_cast<std::size_t>(block.channel + offset);
@@ -165,7 +193,8 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
   const __m256 bn_shift = e.bits != nullptr ? _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c), zero) : zero;
   float* row_sums = e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
   __m256 sum = row_sums != nullptr ? _mm256_loadu_ps(row_sums) : zero;
-  const float* skip = static_cast<const float*>(e.skip);
+  const auto* skip = static_cast<const std::uint8_t*>(e.skip);
+  auto* stream = static_cast<std::uint8_t*>(e.stream);
   for (int i = 0; i < tile.pixels; ++i) {
     const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
     const __m256i counts =
@@ -177,8 +206,8 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(e.dots + pixel * channels + c), _mm256_cvtps_epi32(dot));
     }
     __m256 value = prelu(_mm256_mul_ps(dot, scale), slope);
-    if (skip != nullptr) value = _mm256_add_ps(value, _mm256_loadu_ps(skip + pixel * e.skip_stride + c));
-    if (e.stream != nullptr) _mm256_storeu_ps(static_cast<float*>(e.stream) + pixel * e.stream_stride + c, value);
+    if (skip != nullptr) value = _mm256_add_ps(value, Skip::load(skip + (pixel * e.skip_stride + c) * Skip::kBytes));
+    if (stream != nullptr) Result::store(stream + (pixel * e.stream_stride + c) * Result::kBytes, value);
     sum = _mm256_add_ps(sum, value);
     if (e.bits != nullptr) {
       const __m256 normal = _mm256_add_ps(_mm256_mul_ps(bn_scale, value), bn_shift);
@@ -188,16 +217,18 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
   if (row_sums != nullptr) _mm256_storeu_ps(row_sums, sum);
 }
 
-inline void finish_tile(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
+// `whole` as is_whole says.
+inline void finish_tile(const ConvShape& shape, const Epilogue& e, bool whole, const ChannelBlock& block,
+                        const Tile& tile) {
   if (e.stream == nullptr && e.bits == nullptr && e.row_sums == nullptr && e.dots == nullptr) return;
-  const bool wide = is_wide(e);
-  const bool all = wide && e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
-                   e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
-  if (all && block.whole_halves) return finish_block(shape, e, block, tile);
   int offset = 0;
-  for (; wide && block.whole_bytes && offset + 8 <= block.channels; offset += 8) {
-    finish_eight(shape, e, block, tile, offset);
-  }
+  with_streams(e.skip_type, e.stream_type, [&](auto skip, auto result) {
+    if (whole) return finish_block<decltype(skip), decltype(result)>(shape, e, block, tile);
+    for (; block.whole_bytes && offset + 8 <= block.channels; offset += 8) {
+      finish_eight<decltype(skip), decltype(result)>(shape, e, block, tile, offset);
+    }
+  });
+  if (whole) return;
   for (int i = 0; i < tile.pixels; ++i) {
     for (int o = offset; o < block.channels; ++o) {
       const int dot = static_cast<int>(tile.starts[i] - kTwoTo23) - tile.twice[i * kLanes + count_of(o)];

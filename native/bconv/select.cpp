@@ -4,6 +4,7 @@
 
 #include "bconv/amx_cpu.h"
 #include "bconv/kernels.h"
+#include "reals/f16c.h"
 
 namespace ebnet {
 namespace {
@@ -44,7 +45,7 @@ bool cpu_supports(Isa isa) {
       return true;
 #ifdef EBNET_X86_64
     case Isa::avx2:
-      return __builtin_cpu_supports("avx2");
+      return __builtin_cpu_supports("avx2") && cpu_has_f16c();
     case Isa::avx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

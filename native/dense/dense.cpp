@@ -2,10 +2,7 @@
 #include "dense/dense.h"
 
 #include "dense/levels.h"
-
-#ifdef EBNET_DENSE_X86_64
-#include <cpuid.h>
-#endif
+#include "reals/f16c.h"
 
 namespace ebnet {
 namespace {
@@ -62,20 +59,12 @@ AlignedBytes in_blocks(const ConvShape& shape, const Weight* weights, Change cha
   return bytes;
 }
 
-#ifdef EBNET_DENSE_X86_64
-// Not every compiler's __builtin_cpu_supports knows it.
-bool has_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
-#endif
-
 }  // namespace
 
 bool cpu_supports(DenseLevel level) {
 #ifdef EBNET_DENSE_X86_64
-  if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f") && has_f16c();
-  if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f") && cpu_has_f16c();
+  if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c();
 #endif
   return level == DenseLevel::scalar;
 }

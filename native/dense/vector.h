@@ -78,8 +78,9 @@ Runs runs_of(const ConvShape& s, TapRange rows, TapRange columns, const float* i
 
 // kPixels outputs of one block of channels.
 template <int kPixels>
-void conv_tile(const DenseConv& conv, const Runs& runs, const float* input, const float* block_weights, int channel,
-               float* output, size_t output_stride) {
+inline __attribute__((always_inline)) void conv_tile(const DenseConv& conv, const Runs& runs, const float* input,
+                                                     const float* block_weights, int channel, float* output,
+                                                     size_t output_stride) {
   const size_t pixel_step = runs.pixel_step;
   Vector sums[kPixels][kVectors];
 #pragma GCC unroll 14
@@ -106,65 +107,73 @@ void conv_tile(const DenseConv& conv, const Runs& runs, const float* input, cons
       }
     }
   }
-  if (conv.activation != Activation::none) {
-    const bool prelu = conv.activation == Activation::prelu;
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      // The slope of a ReLU is 0, but 0 times infinity is not.
-      const Vector slope = prelu ? load(conv.slope.as<float>() + channel + v * kLanes) : Vector{};
-#pragma GCC unroll 14
-      for (int p = 0; p < kPixels; ++p) {
-        const Vector value = sums[p][v];
-        sums[p][v] = value < Vector{} ? (prelu ? slope * value : Vector{}) : value;
-      }
-    }
-  }
-  const int channels = conv.shape.out_channels - channel;
-  output += channel;
-  if (channels >= kDenseBlock) {
+  if (conv.activation == Activation::relu) {
 #pragma GCC unroll 14
     for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) store(output + size(p) * output_stride + v * kLanes, sums[p][v]);
+      for (int v = 0; v < kVectors; ++v) sums[p][v] = sums[p][v] < Vector{} ? Vector{} : sums[p][v];
     }
-    return;
-  }
-  for (int p = 0; p < kPixels; ++p) {
-    float last[kDenseBlock];
+  } else if (conv.activation == Activation::prelu) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) store(last + v * kLanes, sums[p][v]);
-    std::memcpy(output + size(p) * output_stride, last, size(channels) * sizeof(float));
+    for (int v = 0; v < kVectors; ++v) {
+      const Vector slope = load(conv.slope.as<float>() + channel + v * kLanes);
+#pragma GCC unroll 14
+      for (int p = 0; p < kPixels; ++p) sums[p][v] = sums[p][v] < Vector{} ? slope * sums[p][v] : sums[p][v];
+    }
+  }
+  // The sums stay in registers only where nothing reaches for one of them by a variable.
+  const int channels = conv.shape.out_channels - channel;
+  const bool whole = channels >= kDenseBlock;
+  float last[kPixels][kDenseBlock];
+  float* const to = whole ? output + channel : last[0];
+  const size_t step = whole ? output_stride : size(kDenseBlock);
+#pragma GCC unroll 14
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) store(to + size(p) * step + v * kLanes, sums[p][v]);
+  }
+  for (int p = 0; p < kPixels && !whole; ++p) {
+    std::memcpy(output + size(p) * output_stride + channel, last[p], size(channels) * sizeof(float));
   }
 }
 
-// conv_tile of at most kPixels pixels.
+// All given blocks of `tiles` tiles of kPixels neighbours. A tile's input stays in L1 for all blocks.
 template <int kPixels>
-void conv_tile_of(int pixels, const DenseConv& conv, const Runs& runs, const float* input, const float* block_weights,
-                  int channel, float* output, size_t output_stride) {
-  if constexpr (kPixels > 1) {
-    if (pixels < kPixels) {
-      return conv_tile_of<kPixels - 1>(pixels, conv, runs, input, block_weights, channel, output, output_stride);
+__attribute__((noinline)) void conv_tiles(int tiles, const DenseConv& conv, const DenseBlocks& blocks,
+                                          const Runs& runs, const float* input, float* output, size_t output_stride) {
+  const size_t block_size = size(conv.shape.taps()) * size(conv.shape.in_channels) * size(kDenseBlock);
+  for (; tiles > 0; --tiles, input += kPixels * runs.pixel_step, output += kPixels * output_stride) {
+    const float* weights = runs.weights;
+    for (int block = blocks.begin; block < blocks.end; ++block, weights += block_size) {
+      conv_tile<kPixels>(conv, runs, input, weights, block * kDenseBlock, output, output_stride);
     }
   }
-  conv_tile<kPixels>(conv, runs, input, block_weights, channel, output, output_stride);
+}
+
+// conv_tiles of `pixels` pixels, at most kPixels.
+template <int kPixels>
+void conv_tiles_of(int pixels, int tiles, const DenseConv& conv, const DenseBlocks& blocks, const Runs& runs,
+                   const float* input, float* output, size_t output_stride) {
+  if constexpr (kPixels > 1) {
+    if (pixels < kPixels) {
+      return conv_tiles_of<kPixels - 1>(pixels, tiles, conv, blocks, runs, input, output, output_stride);
+    }
+  }
+  conv_tiles<kPixels>(tiles, conv, blocks, runs, input, output, output_stride);
 }
 
 // All given blocks of `pixels` neighbours, in as few tiles as will do, of sizes as even as can be: a tile of few pixels
 // waits for its own additions.
 void conv_pixels(const DenseConv& conv, const DenseBlocks& blocks, int pixels, const Runs& runs, float* output,
                  size_t output_stride) {
-  const size_t block_size = size(conv.shape.taps()) * size(conv.shape.in_channels) * size(kDenseBlock);
-  const float* input = runs.input;
-  for (int tiles = (pixels + kTilePixels - 1) / kTilePixels; tiles > 0; --tiles) {
-    const int some = (pixels + tiles - 1) / tiles;
-    const float* weights = runs.weights;
-    for (int block = blocks.begin; block < blocks.end; ++block, weights += block_size) {
-      conv_tile_of<kTilePixels>(some, conv, runs, input, weights, block * kDenseBlock, output, output_stride);
-    }
-    pixels -= some;
-    input += size(some) * runs.pixel_step;
-    output += size(some) * output_stride;
-  }
+  if (pixels == 0) return;
+  const int tiles = (pixels + kTilePixels - 1) / kTilePixels;
+  const int fewer = pixels / tiles, longer_tiles = pixels % tiles;
+  const size_t in_longer = size(longer_tiles * (fewer + 1));
+  conv_tiles_of<kTilePixels>(fewer + 1, longer_tiles, conv, blocks, runs, runs.input, output, output_stride);
+  conv_tiles_of<kTilePixels>(fewer, tiles - longer_tiles, conv, blocks, runs,
+                             runs.input + in_longer * runs.pixel_step, output + in_longer * output_stride,
+                             output_stride);
 }
 
 void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, size_t input_stride, float* output,

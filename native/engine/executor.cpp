@@ -9,6 +9,7 @@
 #include "bits/binarize.h"
 #include "engine/arena.h"
 #include "engine/error.h"
+#include "engine/pixels.h"
 
 namespace ebnet {
 
@@ -118,22 +119,11 @@ void Executor::load_images(const Images& images, int first, int count) {
       return;
     }
     const float* from = images.reals + image;
-    // 0 * x is NaN where x is not finite. Eight sums at once, since each waits for its last addition.
-    float poisons[8] = {};
-    for (std::size_t first_pixel = z(begin) * z(width); first_pixel < z(end) * z(width); first_pixel += z(width)) {
-      for (int c = 0; c < channels; ++c) {
-        const float* row = from + z(c) * pixels + first_pixel;
-        float* row_to = to + first_pixel * stride + z(c);
-        std::size_t x = 0;
-        for (; x + 8 <= z(width); x += 8) {
-          for (std::size_t lane = 0; lane < 8; ++lane) poisons[lane] += 0.0f * row[x + lane];
-        }
-        for (; x < z(width); ++x) poisons[0] += 0.0f * row[x];
-        for (x = 0; x < z(width); ++x) row_to[x * stride] = row[x];
+    for (std::size_t pixel = z(begin) * z(width); pixel < z(end) * z(width); pixel += z(width)) {
+      if (!interleave_planes(from + pixel, pixels, channels, width, to + pixel * stride, stride)) {
+        finite.store(false, std::memory_order_relaxed);
       }
     }
-    const float poison = std::accumulate(poisons, poisons + 8, 0.0f);
-    if (std::isnan(poison)) finite.store(false, std::memory_order_relaxed);
   });
   if (!finite.load()) {
     fail(Error::InputNotFinite,
