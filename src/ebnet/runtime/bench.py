@@ -63,14 +63,15 @@ def bench(
     seconds: float,
     stream: str = "fp32",
 ) -> Bench:
-    """Measure every thread count and batch for about `seconds` each, on random normalised images."""
-    timings: list[Timing] = []
+    """Measure every thread count and batch for about `seconds` each, on random normalised images.
+
+    Thread counts take turns, so that what disturbs one disturbs all.
+    """
     engines = {count: load(path, count, stream) for count in threads}
     first = engines[threads[0]]
     side = size or first.preprocessing.size
-    for count, engine in engines.items():
-        for batch in batches:
-            timings.append(_timing(engine, _images(engine, batch, side), count, seconds))
+    timings = [found for batch in batches for found in _timings(engines, _images(first, batch, side), seconds)]
+    timings.sort(key=lambda timing: threads.index(timing.threads))
     return Bench(os.fspath(path), first.isa, stream, side, timings, _ops(first, _images(first, 1, side), seconds))
 
 
@@ -79,16 +80,22 @@ def _images(engine: Engine, batch: int, side: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 
-def _timing(engine: Engine, images: np.ndarray, threads: int, seconds: float) -> Timing:
-    engine(images)
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
+def _timings(engines: dict[int, Engine], images: np.ndarray, seconds: float) -> list[Timing]:
+    times: dict[int, list[float]] = {threads: [] for threads in engines}
+    for engine in engines.values():
         engine(images)
-        times.append(time.perf_counter() - start)
+    end = time.perf_counter() + seconds * len(engines)
+    while len(next(iter(times.values()))) < 3 or time.perf_counter() < end:
+        for threads, engine in engines.items():
+            start = time.perf_counter()
+            engine(images)
+            times[threads].append(time.perf_counter() - start)
+    return [_timing(threads, len(images), taken) for threads, taken in times.items()]
+
+
+def _timing(threads: int, batch: int, times: list[float]) -> Timing:
     p90, p99 = np.percentile(times, (90, 99))
-    return Timing(threads, len(images), len(times), min(times), statistics.median(times), float(p90), float(p99))
+    return Timing(threads, batch, len(times), min(times), statistics.median(times), float(p90), float(p99))
 
 
 def _ops(engine: Engine, images: np.ndarray, seconds: float) -> list[OpTiming]:
