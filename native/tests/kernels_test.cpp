@@ -1,12 +1,13 @@
 // Every binary convolution kernel this CPU runs, against the reference, over a sweep of shapes and types of the stream:
 // dot products, stream, bits and row sums must be equal to the last bit. Buffers are exactly as large as the interface
-// says, so a sanitizer sees any step outside.
+// says, so a sanitizer sees any step outside.  kernels_test [cases] [start of the kernels' names]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "bconv/bconv.h"
@@ -131,6 +132,11 @@ double products(const ConvShape& s) {
 }
 
 std::map<const Kernel*, int> equal_shapes;
+std::string wanted;  // what names of kernels start with
+
+bool is_wanted(const Kernel& kernel) {
+  return kernel.isa != Isa::reference && std::string(kernel.name).compare(0, wanted.size(), wanted) == 0;
+}
 
 int check(const Case& c) {
   const ConvShape& s = c.shape;
@@ -140,7 +146,7 @@ int check(const Case& c) {
   std::vector<Result> expected;
   for (const Variant& variant : variants) expected.push_back(run(reference, c, variant));
   for (const Kernel* kernel : all_kernels()) {
-    if (kernel == &reference || !cpu_supports(kernel->isa) || !kernel->supports(s)) continue;
+    if (!is_wanted(*kernel) || !cpu_supports(kernel->isa) || !kernel->supports(s)) continue;
     const int failures_before = failures;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (run(*kernel, c, variants[i]) == expected[i]) continue;
@@ -158,6 +164,7 @@ int check(const Case& c) {
 
 int main(int argc, char** argv) {
   const int cases = argc > 1 ? std::atoi(argv[1]) : 300;
+  if (argc > 2) wanted = argv[2];
   std::mt19937 random(1);
   const auto pick = [&](std::initializer_list<int> values) { return values.begin()[random() % values.size()]; };
   int failures = 0;
@@ -183,7 +190,7 @@ int main(int argc, char** argv) {
     failures += check(make_case(s, kNarrow[i % 4], s.out_channels / next_groups, random));
   }
   for (const Kernel* kernel : all_kernels()) {
-    if (kernel->isa == Isa::reference) continue;
+    if (!is_wanted(*kernel)) continue;
     if (cpu_supports(kernel->isa)) {
       std::printf("%s: %d shapes equal the reference\n", kernel->name, equal_shapes[kernel]);
     } else {
