@@ -18,7 +18,7 @@ from tests.native.binary_case import STREAM_TYPES, Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
-    "tests/emulated_avx512.cpp",
+    "tests/emulated_kernels.cpp",
     "bconv/aligned.cpp",
     "bconv/amx.cpp",
     "bconv/amx_layout.cpp",
@@ -32,7 +32,7 @@ def build(directory: Path) -> Path:
     """Compile the emulated kernels to a shared library."""
     if shutil.which("g++") is None or not Path("/usr/include/simde/x86/avx512.h").exists():
         pytest.skip("the emulated kernels need g++ and Debian's libsimde-dev")
-    library = directory / "emulated_avx512.so"
+    library = directory / "emulated_kernels.so"
     command = ["g++", "-std=c++17", "-O1", "-mavx2", "-mfma", "-mf16c", "-ffp-contract=off", "-w", "-fPIC", "-shared"]
     command += ["-DEBNET_EMULATE_AVX512", f"-I{ROOT / 'native'}", "-o", str(library)]
     subprocess.run([*command, *(str(ROOT / "native" / source) for source in SOURCES)], check=True)
