@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from ebnet.errors import ConfigError
 from ebnet.nn import Ste, native, sign
 from ebnet.nn.expert_function import expert_convolution
 from ebnet.nn.geometry import Geometry
@@ -151,6 +152,19 @@ def test_without_the_core_torch_computes_the_same(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(native, "kernels", None)
     for mine, theirs in zip(gradients_of_a_step(1), native_result, strict=True):
         assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+
+
+def test_the_environment_can_ask_for_torch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    native_result = gradients_of_a_step(1)
+    monkeypatch.setenv("EBNET_TRAIN", "torch")
+    with native_calls() as called:
+        torch_result = gradients_of_a_step(1)
+    assert called == []
+    for mine, theirs in zip(torch_result, native_result, strict=True):
+        assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+    monkeypatch.setenv("EBNET_TRAIN", "fast")
+    with pytest.raises(ConfigError, match="EBNET_TRAIN='fast': expected native or torch"):
+        gradients_of_a_step(1)
 
 
 def test_wide_groups_convolve_through_torch() -> None:

@@ -1,8 +1,11 @@
 """The door to the native core's training kernels: float32 on the CPU."""
 
+import os
+
 import torch
 from torch import Tensor
 
+from ebnet.errors import ConfigError
 from ebnet.nn.geometry import Geometry
 from ebnet.nn.samples import Samples
 from ebnet.nn.sign import Ste
@@ -19,9 +22,17 @@ MOST_WEIGHTS, MOST_WEIGHTS_ON_SMALL_MAPS = 3 << 16, 1 << 20
 expert: on large maps as many as stay in a core's second cache, on maps of up to 64 positions more."""
 
 
+def enabled() -> bool:
+    """Whether training may use the kernels: EBNET_TRAIN=torch, for comparison and doubt, computes through torch alone."""
+    path = os.environ.get("EBNET_TRAIN", "native")
+    if path not in ("native", "torch"):
+        raise ConfigError(f"EBNET_TRAIN={path!r}: expected native or torch")
+    return path == "native" and kernels is not None
+
+
 def serves(*tensors: Tensor) -> bool:
     """Whether the kernels compute with these tensors."""
-    return kernels is not None and all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+    return enabled() and all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
 
 
 def convolves(x: Tensor, theta: Tensor, geometry: Geometry) -> bool:
