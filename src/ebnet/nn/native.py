@@ -23,7 +23,7 @@ expert: on large maps as many as stay in a core's second cache, on maps of up to
 
 
 def enabled() -> bool:
-    """Whether training may use the kernels: EBNET_TRAIN=torch, for comparison and doubt, computes through torch alone."""
+    """Whether training uses the kernels; EBNET_TRAIN=torch, for comparison and doubt, computes through torch alone."""
     path = os.environ.get("EBNET_TRAIN", "native")
     if path not in ("native", "torch"):
         raise ConfigError(f"EBNET_TRAIN={path!r}: expected native or torch")
