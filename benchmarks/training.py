@@ -1,132 +1,195 @@
-"""What experts cost in training: images/s of N experts against one, and against the naive formulation.
+"""What a training step costs: native kernels against the same step through torch, in turn.
 
-    python benchmarks/training.py [--arch 1111-0.5-1:1:1:1] [--size 64] [--batch 64] [--experts 4] [--rounds 15]
+    python benchmarks/training.py [SET-UP ...] [--rounds 15] [--experts 4] [--parts] [--against CHECKOUT]
 
-The contestants take turns, one step each, so that other work on the machine hits all alike; the table gives the median
-and the least CPU time of a step (all threads together, which waiting for other programs does not lengthen). The naive
-expert convolution picks a weight tensor for each picture and runs one grouped convolution over the batch; autograd does
-the rest, so its gradients are the exact ones too. The last table says where the time of a step of the loop goes.
+Each contestant is a process of its own on the same core. They take turns, one step each, so that other work on the
+machine hits all alike; the tables give the median and the least time. The share is of what the core reaches in a
+float32 matrix product of 1024 x 1024. Memory is what a step takes at its peak beyond weights and optimizer. `--against`
+adds the step of another checkout of the project (with its own `.venv` and `benchmarks/training_step.py`), `--parts`
+says which operations the time goes to.
 """
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
-from torch.nn import functional as F
 
-from ebnet.data import Loader, Normalise, RandomResizedCrop, open_generated
-from ebnet.models.config import NetworkConfig
-from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.nn import Precision
-from ebnet.train.allocator import keep_freed_memory
-from ebnet.train.losses import soft_cross_entropy
-from naive_expert_conv import use_naive
+from cpu import cpu_name, pinned
+
+HERE = Path(__file__).parent.parent
+SET_UPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "evidence": ("evidence", {}),
+    "demo": ("demo", {}),
+    "imagenette": ("imagenette", {}),
+    "cifar": (
+        "evidence",
+        {
+            "network.arch": "1111-0.5-1:1:1:1",
+            "network.stem": "cifar",
+            "network.stem_width": 64,
+            "network.shortcut_reduction": 4,
+        },
+    ),
+    "paper": ("imagenet", {"schedule.batch_size": 8, "compute.channels_last": False}),
+}
+STAGES = {"I": "stage1-experts", "II": "stage2"}
 
 
+@dataclass
 class Contestant:
-    """A network and its optimizer, which take one step at a time."""
+    """One stage, number of experts and path, training in a process of its own."""
 
-    def __init__(self, name: str, config: NetworkConfig, precision: Precision, naive: bool = False) -> None:
-        torch.manual_seed(0)
-        self.name, self.seconds = name, list[float]()
-        self.network = ExpertBinaryNetwork(config, precision).train()
-        self.optimizer = torch.optim.Adam(self.network.parameters(), 1e-3, fused=True)
-        if naive:
-            use_naive(self.network)
+    path: str
+    stage: str
+    experts: int
+    process: subprocess.Popen[str]
+    seconds: list[float] = field(default_factory=list)
+    memory: int = 0
+    images: int = 0
+    flops: int = 0
 
-    def step(self, images: Tensor, targets: Tensor) -> None:
-        begin = time.process_time()
-        self.optimizer.zero_grad()
-        soft_cross_entropy(self.network(images), targets).backward()
-        self.optimizer.step()
-        self.seconds.append(time.process_time() - begin)
+    def ask(self, question: str) -> Any:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(question + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"{self.path}, Stage {self.stage}, {self.experts} experts: its process ended")
+        return json.loads(answer)
 
 
-def compare(arguments: argparse.Namespace, precision: Precision) -> Table:
-    def config(experts: int) -> NetworkConfig:
-        return NetworkConfig(arguments.arch, experts=experts, num_classes=10)
+def start(setup: str, path: str, stage: str, experts: int, checkout: Path, threads: int) -> Contestant:
+    recipe, changes = SET_UPS[setup]
+    task = {
+        "recipe": recipe,
+        "changes": changes | {"network.experts": experts},
+        "stage": STAGES[stage],
+        "threads": threads,
+    }
+    python = sys.executable if checkout == HERE else str(checkout / ".venv" / "bin" / "python")
+    program = [python, str(checkout / "benchmarks" / "training_step.py"), json.dumps(task)]
+    environment = os.environ | {
+        "EBNET_TRAIN": "torch" if path == "torch" else "native",
+        "OMP_NUM_THREADS": str(threads),
+    }
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    contestant = Contestant(path, stage, experts, process)
+    contestant.images, contestant.flops = contestant.ask("work").values()
+    contestant.memory = contestant.ask("memory")
+    return contestant
 
-    contestants = [
-        Contestant("1 expert", config(1), precision),
-        Contestant(f"{arguments.experts} experts", config(arguments.experts), precision),
-        Contestant(f"{arguments.experts} experts, naive", config(arguments.experts), precision, naive=True),
-    ]
-    images = torch.randn(arguments.batch, 3, arguments.size, arguments.size)
-    targets = F.one_hot(torch.arange(arguments.batch) % 10, 10).float()
-    for _ in range(arguments.rounds + 2):
+
+def take_turns(arguments: argparse.Namespace, setup: str, stack: ExitStack) -> list[Contestant]:
+    places = dict.fromkeys(arguments.paths, HERE)
+    if arguments.against:
+        places["against"] = arguments.against.resolve()
+    contestants = []
+    for stage in arguments.stages:
+        for experts in dict.fromkeys((1, arguments.experts)):
+            for path, checkout in places.items():
+                contestant = start(setup, path, stage, experts, checkout, arguments.threads)
+                stack.callback(contestant.process.kill)
+                contestants.append(contestant)
+    for turn in range(arguments.rounds + 1):
         for contestant in contestants:
-            contestant.step(images, targets)
-    title = f"{arguments.arch}, {arguments.size} px, batch {arguments.batch}, {precision.value}"
-    table = Table("network", "images/s", "ms median", "ms least", "x one, median", "x one, least", title=title)
-    one = contestants[0].seconds[2:]
-    for contestant in contestants:
-        times = contestant.seconds[2:]  # the first two warm up
-        median, least = statistics.median(times), min(times)
+            spent = contestant.ask("seconds")
+            if turn:  # the first is to warm up
+                contestant.seconds.append(spent)
+    return contestants
+
+
+def peak(threads: int) -> float:
+    """Floating-point operations a second of a matrix product."""
+    torch.set_num_threads(threads)
+    side = 1024
+    a, b = torch.rand(side, side), torch.rand(side, side)
+
+    def once() -> float:
+        begin = time.perf_counter()
+        torch.mm(a, b)
+        return time.perf_counter() - begin
+
+    return 2 * side**3 / min(once() for _ in range(30))
+
+
+def table_of(contestants: list[Contestant], setup: str, most: float) -> Table:
+    columns = ("Stage", "experts", "path", "ms median", "least", "images/s", "GFLOP/s", "% of peak", "MB")
+    title = f"{setup}, batch {contestants[0].images}"
+    table = Table(*columns, *(f"x {name}" for name in ("native", "one expert")), title=title)
+    for one in contestants:
+        median, least = statistics.median(one.seconds), min(one.seconds)
+
+        def against(others: Iterator[Contestant], one: Contestant = one) -> str:
+            """How many times the other's seconds, by median and by least."""
+            for other in others:
+                ratios = (pick(one.seconds) / pick(other.seconds) for pick in (statistics.median, min))
+                return " ".join(f"{ratio:.2f}" for ratio in ratios)
+            return ""
+
+        same = [other for other in contestants if other.stage == one.stage]
         table.add_row(
-            contestant.name,
-            f"{arguments.batch / median:.0f}",
+            one.stage,
+            str(one.experts),
+            one.path,
             f"{1e3 * median:.1f}",
             f"{1e3 * least:.1f}",
-            f"{median / statistics.median(one):.2f}",
-            f"{least / min(one):.2f}",
+            f"{one.images / median:.0f}",
+            f"{1e-9 * one.flops / median:.1f}",
+            f"{100 * one.flops / median / most:.0f}",
+            f"{one.memory / 2**20:.0f}",
+            against(other for other in same if other.experts == one.experts and other.path == "native"),
+            against(other for other in same if other.experts == 1 and other.path == one.path),
         )
     return table
 
 
-def anatomy(arguments: argparse.Namespace) -> Table:
-    """Where a step's time goes, for the network with experts in Stage I."""
-    data = open_generated("train", 8 * arguments.batch, side=arguments.size)
-    normalise = Normalise(data.statistics.mean, data.statistics.std)
-    loader = Loader(data, RandomResizedCrop(arguments.size), arguments.batch, shuffle=True, drop_last=True)
-    config = NetworkConfig(arguments.arch, experts=arguments.experts, num_classes=10)
-    contestant = Contestant("", config, Precision.BINARY_INPUT)
-    spent: dict[str, list[float]] = {"data": [], "normalise": [], "forward": [], "backward": [], "optimizer": []}
-
-    def timed(part: str, action: Callable[[], Any]) -> Any:
-        begin = time.process_time()
-        result = action()
-        spent[part].append(time.process_time() - begin)
-        return result
-
-    batches = iter(loader.epoch(0))
-    for _ in range(len(loader)):
-        raw, labels = timed("data", lambda: next(batches))
-        images = timed("normalise", lambda raw=raw: normalise.tensor(raw))
-        contestant.optimizer.zero_grad()
-        targets = F.one_hot(labels, 10).float()
-        loss = timed("forward", lambda i=images, t=targets: soft_cross_entropy(contestant.network(i), t))
-        timed("backward", loss.backward)
-        timed("optimizer", contestant.optimizer.step)
-    medians = {part: statistics.median(times[1:]) for part, times in spent.items()}
-    table = Table(
-        "part of a step", "ms", "%", title=f"{arguments.experts} experts, Stage I, decoded pictures in memory"
-    )
-    for part, median in medians.items():
-        table.add_row(part, f"{1e3 * median:.1f}", f"{100 * median / sum(medians.values()):.1f}")
+def parts_of(contestant: Contestant) -> Table:
+    title = f"Stage {contestant.stage}, {contestant.experts} experts, {contestant.path}: where the time goes"
+    table = Table("operation", "% of a step", title=title)
+    for name, share in sorted(contestant.ask("parts").items(), key=lambda item: -item[1])[:16]:
+        table.add_row(name, f"{100 * share:.1f}")
     return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", default="1111-0.5-1:1:1:1")
-    parser.add_argument("--size", type=int, default=64)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--experts", type=int, default=4)
+    parser.add_argument("setups", nargs="*", metavar="SET-UP", help=f"of {', '.join(SET_UPS)} (default: all)")
+    parser.add_argument("--paths", nargs="+", choices=("native", "torch"), default=["native", "torch"])
+    parser.add_argument("--stages", nargs="+", choices=tuple(STAGES), default=list(STAGES))
+    parser.add_argument("--experts", type=int, default=4, help="compared with one")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT")
+    parser.add_argument("--parts", action="store_true")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    keep_freed_memory()
-    console = Console(width=110)
-    for precision in (Precision.BINARY_INPUT, Precision.BINARY):
-        console.print(compare(arguments, precision))
-    console.print(anatomy(arguments))
+    if unknown := [setup for setup in arguments.setups if setup not in SET_UPS]:
+        parser.error(f"no set-up is called {unknown[0]!r}: expected some of {', '.join(SET_UPS)}")
+    console = Console(width=120)
+    with pinned(arguments.threads):
+        most = peak(arguments.threads)
+        console.print(f"{cpu_name()}, {arguments.threads} thread(s), matrix product {1e-9 * most:.0f} GFLOP/s")
+        for setup in arguments.setups or SET_UPS:
+            with ExitStack() as stack:
+                contestants = take_turns(arguments, setup, stack)
+                console.print(table_of(contestants, setup, most))
+                for contestant in contestants if arguments.parts else []:
+                    console.print(parts_of(contestant))
 
 
 if __name__ == "__main__":

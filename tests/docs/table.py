@@ -91,7 +91,7 @@ SHORTER = [
         {" --real-time --plot latency.svg": ""},
     ),
     Shorter(r"python benchmarks/throughput\.py", "one thread", "--threads 1"),
-    Shorter(r"python benchmarks/training\.py", "one round of small pictures", "--rounds 1 --size 16 --batch 8"),
+    Shorter(r"python benchmarks/training\.py", "one round of one small network", "evidence --rounds 1"),
     Shorter(
         r"python benchmarks/expert_conv\.py",
         "one round of one small layer; the list of layers takes a minute",
