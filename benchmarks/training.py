@@ -85,6 +85,7 @@ def start(setup: str, path: str, stage: str, experts: int, checkout: Path, threa
     python = sys.executable if checkout == HERE else str(checkout / ".venv" / "bin" / "python")
     program = [python, str(checkout / "benchmarks" / "training_step.py"), json.dumps(task)]
     environment = os.environ | {
+        "KINETO_LOG_LEVEL": "99",
         "EBNET_TRAIN": "torch" if path == "torch" else "native",
         "OMP_NUM_THREADS": str(threads),
     }

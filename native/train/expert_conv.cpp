@@ -2,13 +2,10 @@
 #include "train/expert_conv.h"
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
 #include <vector>
 
-#include "bconv/aligned.h"
-#include "engine/thread_pool.h"
 #include "train/levels.h"
+#include "train/threads.h"
 
 namespace ebnet {
 namespace {
@@ -64,24 +61,6 @@ std::size_t scratch_floats(const ConvShape& s, const WeightBlocks& blocks, int e
   const int columns = (s.out_w() - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
   return size(2 * experts + 2) * count + size(experts) * size(lanes) +
          size(lines) * size(columns) * size(blocks.channels) + size(2 * lanes);
-}
-
-// A thread's scratch outlives the call: fresh pages each time would cost narrow layers a good part of it.
-float* scratch(std::size_t floats) {
-  thread_local AlignedBytes bytes;
-  if (bytes.size() < floats * sizeof(float)) bytes = AlignedBytes(floats * sizeof(float));
-  return bytes.as<float>();
-}
-
-// body(thread) on as many threads of a pool that lives as long as the process. A second caller at the same time waits.
-template <typename Body>
-void on_threads(int threads, Body&& body) {
-  static std::mutex mutex;
-  static std::unique_ptr<ThreadPool> pool;
-  if (threads == 1) return body(0);
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (pool == nullptr || pool->threads() != threads) pool = std::make_unique<ThreadPool>(threads);
-  pool->loop(threads, [&](int part, int) { body(part); });
 }
 
 // The batch by expert, as the kernels take it.
