@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ebnet"
 LEVEL = {
     "errors": 0,
     "files": 0,
+    "images": 0,
     "processes": 0,
     "_native": 0,
     "arch": 0,

@@ -1,6 +1,7 @@
 """The endpoint: right answers, and its limits."""
 
 import asyncio
+import contextlib
 import io
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -13,9 +14,10 @@ from PIL import Image
 
 import ebnet
 from ebnet.runtime.engine import Engine
-from ebnet.serve import app as application
-from ebnet.serve.app import MAX_WAITING, make_app
+from ebnet.serve import work
+from ebnet.serve.app import make_app
 from ebnet.serve.picture import MAX_BYTES
+from ebnet.serve.refusal import Refused
 from tests.tiny_run import TinyRun, some_digits
 
 
@@ -105,33 +107,75 @@ def test_a_slow_sender_is_let_go(engine: Engine) -> None:
 
 
 def test_too_many_and_too_slow(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While answers hang, further requests are told to come again; when they are done, all is well again."""
+    """While answers hang, further requests wait their time and are told to come again; then all is well again."""
     release = threading.Event()
-    real = application.classify
+    real = work.classify
 
     def hanging(*arguments: object) -> object:
         release.wait(20)
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(application, "classify", hanging)
+    monkeypatch.setattr(work, "classify", hanging)
     digit = png(some_digits(1, "val").images[0, :, :, 0])
 
-    async def scenario() -> tuple[list[httpx.Response], httpx.Response, httpx.Response]:
+    async def scenario() -> tuple[list[httpx.Response], httpx.Response, str]:
         transport = httpx.ASGITransport(make_app(engine, seconds=0.5))
         async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
-            hung = await asyncio.gather(*(client.post("/predict", content=digit) for _ in range(MAX_WAITING)))
-            refused = await client.post("/predict", content=digit)
+            hung = await asyncio.gather(*(client.post("/predict", content=digit) for _ in range(20)))
             release.set()
-            for _ in range(100):
-                again = await client.post("/predict", content=digit)
-                if again.status_code == 200:
-                    break
-                await asyncio.sleep(0.05)
-            return hung, refused, again
+            again = await client.post("/predict", content=digit)
+            return hung, again, (await client.get("/metrics")).text
 
-    hung, refused, again = asyncio.run(scenario())
+    hung, again, metrics = asyncio.run(scenario())
     assert {reply.status_code for reply in hung} == {503}
-    assert refused.status_code == 503
-    assert "at work" in refused.json()["error"]
-    assert refused.headers["retry-after"] == "1"
+    assert "no answer within 0.5 s" in hung[0].json()["error"]
+    assert hung[0].headers["retry-after"] == "1"
     assert again.status_code == 200
+    assert 'ebnet_requests_total{status="503"} 20.0' in metrics
+    assert 'ebnet_requests_total{status="200"} 1.0' in metrics
+    assert "ebnet_waiting 0.0" in metrics
+
+
+def test_what_is_held_is_given_back(engine: Engine) -> None:
+    """Bytes, places and memory are all free again, whatever became of the requests."""
+    works = work.Works(engine, 5)
+
+    async def body(content: bytes) -> AsyncIterator[bytes]:
+        yield content[: len(content) // 2]
+        yield content[len(content) // 2 :]
+
+    async def scenario() -> None:
+        digit = png(some_digits(1, "val").images[0, :, :, 0])
+        for content in (digit, b"", b"no image", digit[:60], b"x" * (MAX_BYTES + 1)):
+            with contextlib.suppress(Refused):
+                await works.predict("", body(content), False)
+            await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+    assert (works.bodies.taken, works.places.taken, works.pixels.taken) == (0, 0, 0)
+
+
+def test_an_image_that_takes_too_much_memory_is_refused(client: TestClient) -> None:
+    data = io.BytesIO()
+    Image.new("RGBA", (6250, 6400)).save(data, "PNG")
+    reply = client.post("/predict", content=data.getvalue())
+    assert reply.status_code == 413
+    assert "MB to decode" in reply.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/predict"])
+def test_errors_of_the_framework_are_json_too(client: TestClient, path: str) -> None:
+    assert client.get(path).json()["error"].startswith(f"GET {path}: ")
+
+
+def test_a_fault_of_the_server_is_json_too(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "classify", lambda *_: 1 / 0)
+    with TestClient(make_app(engine), raise_server_exceptions=False) as client:
+        reply = client.post("/predict", content=png(np.zeros((28, 28), np.uint8)))
+    assert reply.status_code == 500
+    assert reply.json() == {"error": "a fault of the server; its log says more"}
+
+
+def test_says_images_stay_here_only_where_they_do(engine: Engine, client: TestClient) -> None:
+    assert client.get("/network").json()["local"] is True
+    assert TestClient(make_app(engine)).get("/network").json()["local"] is False

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ebnet.runtime.preprocessing import Preprocessing
-from ebnet.serve.picture import MAX_PIXELS, Refused, decode
+from ebnet.serve.picture import MAX_PIXELS, decode
+from ebnet.serve.refusal import Refused
 
 GREY = Preprocessing(28, 28, 28, [0.0], [1.0], 1)
 COLOUR = Preprocessing(32, 32, 32, [0.0] * 3, [1.0] * 3, 3)

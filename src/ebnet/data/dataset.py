@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ebnet.data.randomness import permutation
-from ebnet.data.transforms import CentreCrop, Images, as_array, as_picture
+from ebnet.data.transforms import CentreCrop, Images, as_picture
 from ebnet.errors import DataError
+from ebnet.images import whole
 
 Split = Literal["train", "val"]
 Labels = NDArray[np.int64]
@@ -63,7 +64,7 @@ class Dataset(ABC):
     def image(self, index: int) -> Images:
         """The decoded picture, [height, width, channels]."""
         with self.naming(index):
-            return as_array(self.open(index))
+            return whole(self.open(index), self.channels)
 
     def naming(self, index: int) -> "_Naming":
         """A context in which a decoder's complaint becomes a DataError that names the broken picture."""

@@ -49,9 +49,7 @@ class FolderDataset(Dataset):
         return self._labels
 
     def open(self, index: int) -> Image.Image:
-        picture = Image.open(self.source(index))
-        # RGB stays undecoded, so that a transform may ask for a smaller picture; grey, CMYK and palettes are rare.
-        return picture if picture.mode == "RGB" else picture.convert("RGB")
+        return Image.open(self.source(index))
 
     def source(self, index: int) -> str:
         return f"{self.directory}/{os.fsdecode(self._files[index])}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ebnet.errors import ConfigError, ShapeError
+from ebnet.images import Box, centred, channels_of, square, upright_size
 
 if TYPE_CHECKING:
     import torch
@@ -54,13 +55,11 @@ class CentreCrop(Transform):
         if self.resize is not None and self.resize < self.size:
             raise ConfigError(f"resize={self.resize} is smaller than size={self.size}: a crop cannot be larger")
 
-    def _box(self, width: int, height: int) -> tuple[float, float, float, float]:
-        side = min(width, height) * (self.size / self.resize if self.resize else 1.0)
-        left, top = (width - side) / 2, (height - side) / 2
-        return left, top, left + side, top + side
+    def _box(self, width: int, height: int) -> Box:
+        return centred(width, height, self.size / self.resize if self.resize else 1.0)
 
     def picture(self, image: Image.Image, uniforms: Uniforms) -> Images:
-        return _resample(image, self._box(*image.size), self.size)
+        return square(image, self._box(*upright_size(image)), self.size, channels_of(image))
 
     def batch(self, images: Images, uniforms: Uniforms) -> Images:
         height, width = images.shape[1:3]
@@ -109,8 +108,9 @@ class RandomResizedCrop(Transform):
         return np.stack([left, top, np.minimum(left + w, width), np.minimum(top + h, height)], axis=1)
 
     def picture(self, image: Image.Image, uniforms: Uniforms) -> Images:
-        box = self.boxes(*image.size, uniforms[None])[0]
-        return _flip(_resample(image, tuple(box.tolist()), self.size)[None], uniforms[None], self.flip)[0]
+        box = self.boxes(*upright_size(image), uniforms[None])[0]
+        pixels = square(image, tuple(box.tolist()), self.size, channels_of(image))
+        return _flip(pixels[None], uniforms[None], self.flip)[0]
 
     def batch(self, images: Images, uniforms: Uniforms) -> Images:
         height, width = images.shape[1:3]
@@ -185,35 +185,15 @@ class Normalise:
         return {"mean": list(self.mean), "std": list(self.std)}
 
 
-def as_array(picture: Image.Image) -> Images:
-    """Pixels of a Pillow image as [height, width, channels]."""
-    pixels = np.asarray(picture)
-    return pixels[:, :, None] if pixels.ndim == 2 else pixels
-
-
 def as_picture(pixels: Images) -> Image.Image:
     """A Pillow image of [height, width, channels] pixels."""
     return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
 
 
-def _resample(image: Image.Image, box: tuple[float, ...], size: int) -> Images:
-    """The box of the image, resized to a square in one step."""
-    width, height = image.size
-    shrink = int(min(box[2] - box[0], box[3] - box[1]) / size)
-    if shrink >= 2:
-        # A JPEG decoder can leave out the finest frequencies: a picture of half the side for a fraction of the time.
-        image.draft(image.mode, (width // shrink, height // shrink))
-        x, y = image.size[0] / width, image.size[1] / height
-        box = (box[0] * x, box[1] * y, min(box[2] * x, image.size[0]), min(box[3] * y, image.size[1]))
-    if box == (0, 0, size, size) and image.size == (size, size):
-        return as_array(image)
-    return as_array(image.resize((size, size), Image.Resampling.BILINEAR, box=box))  # type: ignore[arg-type]
-
-
 def _resample_each(images: Images, boxes: NDArray[np.float64], size: int) -> Images:
     out = np.empty((len(images), size, size, images.shape[3]), np.uint8)
     for i, (pixels, box) in enumerate(zip(images, boxes.tolist(), strict=True)):
-        out[i] = _resample(as_picture(pixels), tuple(box), size)
+        out[i] = square(as_picture(pixels), tuple(box), size, images.shape[3])
     return out
 
 

@@ -57,8 +57,7 @@ class WebDataset(Dataset):
             data = os.pread(shard.fileno(), length, int(self._index["offset"][index]))
         if len(data) != length:
             raise OSError("the shard ends before the picture does")
-        picture = Image.open(io.BytesIO(data))
-        return picture if picture.mode == "RGB" else picture.convert("RGB")
+        return Image.open(io.BytesIO(data))
 
     def source(self, index: int) -> str:
         path = self._shards[self._index["shard"][index]]

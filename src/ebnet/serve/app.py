@@ -1,24 +1,18 @@
-"""The web application: a page, what the network is, and POST /predict."""
+"""The web application: a page, what the network is, POST /predict, and what an operator watches."""
 
-import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse, Response
-from starlette.middleware.trustedhost import TrustedHostMiddleware
+from fastapi.responses import Response
 
 from ebnet.runtime.engine import Engine
-from ebnet.serve.classify import Answer, class_names, classify
-from ebnet.serve.picture import FORMATS, MAX_BYTES, MAX_PIXELS, Refused, decode
-
-MAX_WAITING = 8
-"""Requests at once; further ones are told to come again."""
-
-SECONDS = 10.0
-"""For a request to arrive whole, and again for it to be answered."""
+from ebnet.serve.classify import Answer, class_names
+from ebnet.serve.picture import FORMATS, MAX_BYTES, MAX_PIXELS
+from ebnet.serve.refusal import Error, Refused, answer_in_json, refusal
+from ebnet.serve.work import SECONDS, Works
 
 _PAGES = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -31,6 +25,11 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Error} for status in (400, 408, 413, 415, 422, 503)}
+_BODY = {
+    "required": True,
+    "content": {f"image/{name.lower()}": {"schema": {"type": "string", "format": "binary"}} for name in FORMATS},
+}
 
 
 def make_app(engine: Engine, hosts: list[str] | None = None, seconds: float = SECONDS) -> FastAPI:
@@ -41,46 +40,46 @@ def make_app(engine: Engine, hosts: list[str] | None = None, seconds: float = SE
             from reaching a server on the loopback address through a name of their own. None allows all.
         seconds: the limit of time, for a request to arrive and for its answer.
     """
-    app = FastAPI(title="ebnet", docs_url=None, redoc_url=None, openapi_url=None)
-    if hosts is not None:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts)
-    line = _Line()
+    app = FastAPI(title="ebnet", docs_url=None, redoc_url=None)
+    works = Works(engine, seconds)
+    answer_in_json(app)
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call_next(request)
+        if hosts is not None and request.url.hostname not in hosts:
+            response = refusal(400, f"this server is not called {request.url.hostname}")
+        else:
+            response = await call_next(request)
         response.headers.update(_HEADERS)
         return response
 
-    @app.exception_handler(Refused)
-    async def refuse(request: Request, refusal: Refused) -> Response:
-        # The rest of a body that was refused half-way is not read, so the connection cannot be used again.
-        headers = {"Connection": "close"}
-        if refusal.status == 503:
-            headers["Retry-After"] = "1"
-        return JSONResponse({"error": refusal.reason}, refusal.status, headers)
-
     for route, (name, kind) in _PAGES.items():
         content = files("ebnet.serve").joinpath("static", name).read_bytes()
-        app.get(route)(_page(content, kind))
+        app.get(route, include_in_schema=False)(_page(content, kind))
 
     @app.get("/network")
     def network() -> dict[str, Any]:
-        return describe(engine)
+        """What the network is."""
+        return describe(engine) | {"local": hosts is not None}
 
-    @app.post("/predict")
-    async def predict(request: Request, invert: bool = False) -> dict[str, Any]:
-        async with line:
-            try:
-                content = await asyncio.wait_for(_body(request), seconds)
-            except TimeoutError:
-                raise Refused(408, f"the image did not arrive within {seconds:g} s") from None
-            work = asyncio.ensure_future(run_in_threadpool(_answer, engine, content, invert))
-            line.hold_until(work)
-            try:
-                return (await asyncio.wait_for(asyncio.shield(work), seconds)).to_dict()
-            except TimeoutError:
-                raise Refused(503, f"no answer within {seconds:g} s; the machine is busy, try again") from None
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        return works.metrics.page()
+
+    @app.post("/predict", responses=_REFUSALS, openapi_extra={"requestBody": _BODY})
+    async def predict(request: Request, invert: bool = False) -> Answer:
+        """Classify the image whose bytes are the body."""
+        begin, status = time.monotonic(), 500
+        try:
+            answer = await works.predict(request.headers.get("content-length", ""), request.stream(), invert)
+            status = 200
+            return answer
+        except Refused as refused:
+            status = refused.status
+            raise
+        finally:
+            works.metrics.requests.labels(status).inc()
+            works.metrics.seconds.observe(time.monotonic() - begin)
 
     return app
 
@@ -97,49 +96,6 @@ def describe(engine: Engine) -> dict[str, Any]:
         "isa": engine.isa,
         "limits": {"bytes": MAX_BYTES, "pixels": MAX_PIXELS, "formats": FORMATS},
     }
-
-
-class _Line:
-    """Counts the requests at work; a thread that outlives its request keeps its place until it is done."""
-
-    def __init__(self) -> None:
-        self.waiting = 0
-
-    async def __aenter__(self) -> None:
-        if self.waiting >= MAX_WAITING:
-            raise Refused(503, f"{MAX_WAITING} requests are at work already; try again")
-        self.waiting += 1
-
-    async def __aexit__(self, *_: object) -> None:
-        self.waiting -= 1
-
-    def hold_until(self, work: "asyncio.Future[Any]") -> None:
-        self.waiting += 1
-
-        def release(done: "asyncio.Future[Any]") -> None:
-            self.waiting -= 1
-            if not done.cancelled():
-                done.exception()  # seen, even if nobody waits for the answer any more
-
-        work.add_done_callback(release)
-
-
-def _answer(engine: Engine, content: bytes, invert: bool) -> Answer:
-    return classify(engine, decode(content, engine.preprocessing, invert))
-
-
-async def _body(request: Request) -> bytes:
-    """The body, refused as soon as it is known to be too long."""
-    too_long = Refused(413, f"the image has more than {MAX_BYTES >> 20} MB")
-    announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > MAX_BYTES:
-        raise too_long
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > MAX_BYTES:
-            raise too_long
-    return bytes(content)
 
 
 def _page(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:

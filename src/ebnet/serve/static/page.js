@@ -22,6 +22,7 @@
     pad.hidden = !grey;
     $("invert-label").hidden = !grey;
     $("experts").hidden = network.experts < 2;
+    $("local").hidden = !network.local;
     $("hint").classList.toggle("on-black", grey);
     $("hint").textContent = grey ? "Draw here, or drop an image" : "Drop an image here";
   }).catch(() => fail("The server does not answer."));
