@@ -1,7 +1,6 @@
 """The server: a socket, uvicorn and its limits."""
 
 import errno
-import os
 import socket
 from collections.abc import Callable
 
@@ -21,7 +20,7 @@ def run(engine: Engine, host: str, port: int, ready: Callable[[str], None]) -> N
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         bound = socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        reason = (error.strerror or str(error)).partition(" (while attempting")[0]
         other = (
             "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host (this machine has no such address)"
         )
