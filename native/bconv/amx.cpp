@@ -23,7 +23,6 @@
 // 1262-2-4:8:8:16 at 540 to 690 a cycle where groups have 16 or 32 inputs and 750 to 860 with 64 or more, 780 over all
 // layers; with the epilogue 570 for 1x1 over 128 channels, where it is longer than the products, and 760 over all.
 // Strips of 1x1 over 512 and 1024 channels come from L2, at 32 bytes a cycle, which may cost a tenth more there.
-#include <algorithm>
 
 #include "bconv/amx_expand.h"
 #include "bconv/amx_tiles.h"
@@ -46,7 +45,7 @@ void list_steps(const ConvShape& s, const Layout& layout, Step* steps) {
     for (int word = 0; word < layout.run_words; word += kTileRows) {
       *steps++ = {static_cast<std::uint32_t>(inputs) + static_cast<std::uint32_t>(word * kQuad),
                   static_cast<std::uint32_t>(run * layout.run_words + word),
-                  static_cast<std::uint32_t>(std::min(layout.run_words - word, kTileRows))};
+                  static_cast<std::uint32_t>(lesser(layout.run_words - word, kTileRows))};
     }
   }
 }
@@ -75,14 +74,14 @@ class Waiting {
  private:
   // Up to 16 neighbours in one row, or the positions between the end of a row and the next.
   void finish_piece() {
-    const int pixels = std::min({positions_ - done_, out_w_ - x_, kTileRows});
+    const int pixels = lesser(lesser(positions_ - done_, out_w_ - x_), kTileRows);
     if (pixels > 0) {
       const std::size_t row = static_cast<std::size_t>(row_);
       const std::size_t pixel = row * static_cast<std::size_t>(out_w_) + static_cast<std::size_t>(x_);
       for (int first = 0; first < channels_; first += kTileOutputs) {
         finish_tile(*task_.shape, *task_.epilogue,
                     {dots_ + done_ * kBlockOutputs + first, kBlockOutputs, pixel, row, pixels, channel_ + first,
-                     std::min(channels_ - first, kTileOutputs)});
+                     lesser(channels_ - first, kTileOutputs)});
       }
     }
     const int passed = pixels > 0 ? pixels : row_positions_ - x_;
@@ -144,7 +143,7 @@ class Convolution {
 
  private:
   int first_row(int strip) const { return task_.row_begin + strip % group_strips_ * strip_rows_; }
-  int rows_of(int strip) const { return std::min(strip_rows_, task_.row_end - first_row(strip)); }
+  int rows_of(int strip) const { return lesser(strip_rows_, task_.row_end - first_row(strip)); }
   int line_positions(int rows) const { return (rows - 1) * layout_.row_positions + shape_.out_w(); }
   std::uint8_t* place(int strip) const {
     return weights_ + layout_.weights_bytes + static_cast<std::size_t>(strip % 2) * layout_.strip_bytes;
@@ -166,10 +165,10 @@ class Convolution {
                   static_cast<std::size_t>(group * layout_.output_tiles + 2 * pair) * layout_.tile_words;
       now.weights = weights_ + (layout_.kept ? static_cast<std::size_t>(pair) * layout_.pair_bytes : 0);
       const int first = 2 * pair * kTileOutputs;
-      const int channels = std::min(shape_.out_per_group() - first, kBlockOutputs);
+      const int channels = lesser(shape_.out_per_group() - first, kBlockOutputs);
       bool fresh = !layout_.kept || strip % group_strips_ == 0;
       for (int position = 0; position < positions; position += 2 * tile_pixels_) {
-        const int here = std::min(positions - position, 2 * tile_pixels_);
+        const int here = lesser(positions - position, 2 * tile_pixels_);
         multiply(now, position, here > tile_pixels_ ? 2 : 1, channels > kTileOutputs ? 2 : 1, fresh);
         waiting_.begin(first_row(strip), position, here, group * shape_.out_per_group() + first, channels);
         ++block_;

@@ -6,8 +6,13 @@
 #include "bconv/bconv.h"
 
 namespace ebnet::amx {
+namespace {
 
 inline int divide_up(int value, int by) { return (value + by - 1) / by; }
+
+inline int lesser(int a, int b) { return a < b ? a : b; }
+
+}  // namespace
 
 inline constexpr int kTileRows = 16;     // of a tile register, 64 bytes each
 inline constexpr int kTileInputs = 64;   // products that one tile product adds to each of its dot products

@@ -19,7 +19,7 @@ static_assert(sizeof(TileConfig) == 64);
 }  // namespace ebnet::amx
 
 #ifdef EBNET_EMULATE_AVX512
-#include "tests/emulated_tiles.h"
+#include "bconv/amx_emulated_tiles.h"
 #else
 namespace ebnet::amx {
 namespace {

@@ -39,6 +39,8 @@ struct Layout {
   std::size_t weights_bytes;  // tile_blocks blocks with one nibble a byte
 };
 
+namespace {
+
 // The lane of an output channel within its block. Widening from bytes to 32 bits by interleaving takes four lanes of
 // either half of a vector at a time, and makes eight neighbours of them.
 constexpr int lane_of(int channel) { return channel % 8 / 4 * 16 + channel / 8 * 4 + channel % 4; }
@@ -47,6 +49,8 @@ constexpr int lane_of(int channel) { return channel % 8 / 4 * 16 + channel / 8 *
 constexpr int count_of(int channel) {
   return channel / 16 * 16 + channel % 8 / 4 * 8 + channel % 16 / 8 * 4 + channel % 4;
 }
+
+}  // namespace
 
 void run(const ConvTask& task, int most_blocks);
 

@@ -6,6 +6,7 @@
 #include "bconv/bconv.h"
 
 namespace ebnet::avx512 {
+namespace {
 
 inline constexpr int kLanes = 16;      // output channels in one vector of 32-bit counts
 inline constexpr int kMaxBlocks = 2;   // blocks of kLanes output channels computed together
@@ -43,6 +44,8 @@ struct Triples {
   int rest;      // words of a kernel row that belong to none
   int distance;  // 32-bit words from one of the three activation words to the next
 };
+
+}  // namespace
 
 void run_popcount(const ConvTask& task);
 void run_carry_save(const ConvTask& task);

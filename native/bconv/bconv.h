@@ -17,13 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "bconv/aligned.h"
-#include "bconv/shape.h"
-#include "bconv/stream.h"
+#include "base/aligned.h"
+#include "base/cpu.h"
+#include "base/shape.h"
+#include "base/stream.h"
+#include "bits/planes.h"
 
 namespace ebnet {
-
-enum class Isa { reference, portable, avx2, avx512, amx };  // from worst to best
 
 // The weights of one expert in a kernel's own layout (still one bit per weight, except in the reference).
 struct PackedWeights {
@@ -49,11 +49,6 @@ struct Epilogue {
   float* row_sums = nullptr;        // [out row][out channels]; overwritten for the rows that are run
   std::int32_t* dots = nullptr;     // [pixel][out channels] the dot products themselves, for tests and verification
 };
-
-// 64-bit words of one pixel in a bit plane of `channels` channels in groups of `per_group`.
-inline std::size_t bit_words_per_pixel(int channels, int per_group) {
-  return static_cast<std::size_t>(channels / per_group) * static_cast<std::size_t>((per_group + 63) / 64);
-}
 
 // One call of a kernel: output rows [row_begin, row_end) of one sample.
 struct ConvTask {
@@ -82,11 +77,5 @@ const std::vector<const Kernel*>& all_kernels();
 std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa);
 // The last of them.
 const Kernel& select(const ConvShape& shape, Isa isa);
-
-bool cpu_supports(Isa isa);
-const char* isa_name(Isa isa);
-// What EBNET_ISA names, or the best this CPU can run. Throws std::invalid_argument where EBNET_ISA names nothing we
-// have or something this CPU cannot run; the message says which names work here.
-Isa requested_isa();
 
 }  // namespace ebnet

@@ -7,7 +7,6 @@
 // Each operation rounds once, in this order. The files that include it are compiled with -ffp-contract=off, so no
 // kernel set fuses a multiply into an add and all of them agree bit for bit. (-0.0 >= 0 holds; NaN gives bit 0.)
 #pragma once
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,7 +52,7 @@ inline void finish_one(const ConvShape& shape, const Epilogue& e, std::size_t pi
   if (e.dots != nullptr) e.dots[pixel * channels + c] = dot;
   float value = static_cast<float>(dot);
   if (e.scale != nullptr) value = value * e.scale[c];
-  if (e.slope != nullptr && std::signbit(value)) value = e.slope[c] * value;
+  if (e.slope != nullptr && __builtin_signbit(value)) value = e.slope[c] * value;
   if (e.skip != nullptr) value = value + load_value(e.skip, pixel * e.skip_stride + c, e.skip_type);
   if (e.stream != nullptr) store_value(e.stream, pixel * e.stream_stride + c, value, e.stream_type);
   if (e.row_sums != nullptr) e.row_sums[row * channels + c] += value;

@@ -6,8 +6,7 @@ namespace ebnet {
 
 extern const Kernel kReferenceKernel;
 extern const Kernel kPortableKernel;
-#if defined(__x86_64__) || defined(_M_X64)
-#define EBNET_X86_64 1
+#ifdef EBNET_X86_64
 extern const Kernel kAvx2OneBlock, kAvx2TwoBlocks, kAvx2FourBlocks;
 extern const Kernel kAvx512Kernel;
 extern const Kernel kAvx512CarrySaveKernel;

@@ -1,26 +1,7 @@
-// Which kernel runs: the CPU's features, EBNET_ISA, and each kernel's own word on the shape. The only place that decides.
-#include <cstdlib>
-#include <stdexcept>
-
-#include "bconv/amx_cpu.h"
+// Which kernels an instruction set has for a shape, by each kernel's own word on it.
 #include "bconv/kernels.h"
-#include "reals/f16c.h"
 
 namespace ebnet {
-namespace {
-
-struct IsaEntry {
-  Isa isa;
-  const char* name;
-};
-
-// From worst to best.
-constexpr IsaEntry kIsas[] = {
-    {Isa::reference, "reference"}, {Isa::portable, "portable"}, {Isa::avx2, "avx2"},
-    {Isa::avx512, "avx512"},       {Isa::amx, "amx"},
-};
-
-}  // namespace
 
 const std::vector<const Kernel*>& all_kernels() {
   static const std::vector<const Kernel*> kernels = {
@@ -38,33 +19,6 @@ const std::vector<const Kernel*>& all_kernels() {
   return kernels;
 }
 
-bool cpu_supports(Isa isa) {
-  switch (isa) {
-    case Isa::reference:
-    case Isa::portable:
-      return true;
-#ifdef EBNET_X86_64
-    case Isa::avx2:
-      return __builtin_cpu_supports("avx2") && cpu_has_f16c();
-    case Isa::avx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-             __builtin_cpu_supports("avx512vpopcntdq");
-    case Isa::amx:
-      return cpu_supports(Isa::avx512) && amx::permitted();
-#endif
-    default:
-      return false;
-  }
-}
-
-const char* isa_name(Isa isa) {
-  for (const IsaEntry& entry : kIsas) {
-    if (entry.isa == isa) return entry.name;
-  }
-  return "unknown";
-}
-
 std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa) {
   std::vector<const Kernel*> found;
   // A CPU with AMX has AVX-512, which may be faster for layers that fill few tiles.
@@ -78,21 +32,5 @@ std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa) {
 }
 
 const Kernel& select(const ConvShape& shape, Isa isa) { return *kernels_for(shape, isa).back(); }
-
-Isa requested_isa() {
-  std::string usable;
-  Isa best = Isa::portable;
-  const char* wanted = std::getenv("EBNET_ISA");
-  for (const IsaEntry& entry : kIsas) {
-    if (!cpu_supports(entry.isa)) continue;
-    if (wanted != nullptr && entry.name == std::string(wanted)) return entry.isa;
-    usable += (usable.empty() ? "" : ", ") + std::string(entry.name);
-    best = entry.isa;
-  }
-  if (wanted != nullptr && *wanted != '\0') {
-    throw std::invalid_argument("EBNET_ISA=" + std::string(wanted) + " cannot run here; this CPU runs: " + usable);
-  }
-  return best;
-}
 
 }  // namespace ebnet

@@ -2,7 +2,7 @@
 #pragma once
 #include <immintrin.h>
 
-#include "bconv/stream.h"
+#include "base/stream.h"
 
 namespace ebnet::avx2 {
 namespace {

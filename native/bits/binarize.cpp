@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "bconv/bconv.h"
+#include "bits/planes.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

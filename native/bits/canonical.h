@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bconv/shape.h"
+#include "base/shape.h"
 
 namespace ebnet {
 

@@ -2,13 +2,12 @@
 #include "dense/dense.h"
 
 #include "dense/levels.h"
-#include "reals/f16c.h"
 
 namespace ebnet {
 namespace {
 
 const DenseKernels& kernels(DenseLevel level) {
-#ifdef EBNET_DENSE_X86_64
+#ifdef EBNET_X86_64
   if (level == DenseLevel::avx512) return kDenseAvx512;
   if (level == DenseLevel::avx2) return kDenseAvx2;
 #endif
@@ -60,25 +59,6 @@ AlignedBytes in_blocks(const ConvShape& shape, const Weight* weights, Change cha
 }
 
 }  // namespace
-
-bool cpu_supports(DenseLevel level) {
-#ifdef EBNET_DENSE_X86_64
-  if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f") && cpu_has_f16c();
-  if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c();
-#endif
-  return level == DenseLevel::scalar;
-}
-
-DenseLevel dense_level(Isa isa) {
-  if (isa >= Isa::avx512 && cpu_supports(DenseLevel::avx512)) return DenseLevel::avx512;
-  if (isa >= Isa::avx2 && cpu_supports(DenseLevel::avx2)) return DenseLevel::avx2;
-  return DenseLevel::scalar;
-}
-
-const char* dense_level_name(DenseLevel level) {
-  if (level == DenseLevel::avx512) return "avx512";
-  return level == DenseLevel::avx2 ? "avx2" : "scalar";
-}
 
 DenseConv make_dense_conv(const ConvShape& shape, const float* weights, const float* scale, const float* shift,
                           Activation activation, const float* slope) {

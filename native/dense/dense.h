@@ -6,19 +6,14 @@
 #pragma once
 #include <cstddef>
 
-#include "bconv/bconv.h"
-#include "reals/half.h"
+#include "base/aligned.h"
+#include "base/cpu.h"
+#include "base/half.h"
+#include "base/shape.h"
 
 namespace ebnet {
 
-enum class DenseLevel { scalar, avx2, avx512 };
-
 enum class Activation { none, relu, prelu };
-
-// The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
-DenseLevel dense_level(Isa isa);
-bool cpu_supports(DenseLevel level);
-const char* dense_level_name(DenseLevel level);
 
 // A real convolution (groups = 1) with batch norm folded in.
 struct DenseConv {
@@ -55,11 +50,11 @@ struct PoolShape {
   int in_h = 1, in_w = 1;
   bool ceil_mode = false;
   // As torch: in ceil mode the last window is dropped where it would start in the right padding.
-  int out_h() const { return extent(in_h); }
-  int out_w() const { return extent(in_w); }
+  EBNET_INLINE int out_h() const { return extent(in_h); }
+  EBNET_INLINE int out_w() const { return extent(in_w); }
 
  private:
-  int extent(int in) const {
+  EBNET_INLINE int extent(int in) const {
     int out = (in + 2 * pad - kernel + (ceil_mode ? stride - 1 : 0)) / stride + 1;
     if (ceil_mode && (out - 1) * stride >= in + pad) --out;
     return out;

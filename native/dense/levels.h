@@ -29,8 +29,7 @@ struct DenseKernels {
 };
 
 extern const DenseKernels kDenseScalar;
-#if defined(__x86_64__) || defined(_M_X64)
-#define EBNET_DENSE_X86_64 1
+#ifdef EBNET_X86_64
 extern const DenseKernels kDenseAvx2;
 extern const DenseKernels kDenseAvx512;
 #endif

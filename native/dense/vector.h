@@ -4,11 +4,11 @@
 #pragma once
 #include <immintrin.h>
 
-#include <cmath>
+#include <type_traits>
 #include <cstring>
 #include <type_traits>
 
-#include "dense/lanes.h"
+#include "base/lanes.h"
 #include "dense/levels.h"
 
 namespace ebnet {
@@ -309,7 +309,7 @@ void linear(const Weight* weights, const float* bias, const float* slope, Activa
     const Vector together = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     float sum = 0.0f;
     for (int lane = 0; lane < kLanes; ++lane) sum += together[lane];
-    for (; i < in_features; ++i) sum = std::fma(widened(weights[i]), input[i], sum);
+    for (; i < in_features; ++i) sum = __builtin_fmaf(widened(weights[i]), input[i], sum);
     if (bias != nullptr) sum += bias[o];
     if (sum < 0.0f && activation != Activation::none) sum = activation == Activation::relu ? 0.0f : slope[o] * sum;
     output[o] = sum;

@@ -17,7 +17,7 @@ python=${PYTHON:-.venv/bin/python}
 # Static: the emulated machine has no libraries. Not split: the AVX-512 levels as they ship.
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DEBNET_NATIVE_TESTS=ON -DEBNET_SPLIT_AVX512=OFF \
   -DCMAKE_EXE_LINKER_FLAGS=-static >/dev/null
-cmake --build "$build" -j2
+cmake --build "$build" --parallel "$(nproc)"
 
 rm -rf "$machine"
 mkdir -p "$machine"/{root/dev,disc}

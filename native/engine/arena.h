@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "bconv/aligned.h"
+#include "base/aligned.h"
 
 namespace ebnet {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "engine/model.h"
 #include "engine/plan.h"
-#include "engine/thread_pool.h"
 
 namespace ebnet {
 

@@ -7,35 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#if defined(__x86_64__) || defined(_M_X64)
-#include <cpuid.h>
-#endif
-
 namespace ebnet {
 
 namespace {
 
 constexpr std::size_t kMostLines = 4096;
 constexpr std::size_t kMostBytes = 512;  // of a line
-
-// The processor's own name and signature: what is fastest depends on it.
-std::string cpu_name() {
-  std::string name;
-#if defined(__x86_64__) || defined(_M_X64)
-  unsigned words[4] = {};
-  for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf) {
-    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) break;
-    char text[sizeof words + 1] = {};
-    std::memcpy(text, words, sizeof words);
-    name += text;
-  }
-  if (__get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) != 0) name += " " + std::to_string(words[0]);
-#endif
-  for (char& letter : name) {
-    if (letter < ' ' || letter > '~') letter = ' ';
-  }
-  return name;
-}
 
 std::string cache_file() {
   const char* cache = std::getenv("XDG_CACHE_HOME");

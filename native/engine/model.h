@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/half.h"
 #include "bconv/bconv.h"
 #include "dense/dense.h"
-#include "reals/half.h"
 #include "engine/experts.h"
 #include "engine/limits.h"
 #include "engine/program.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bconv/shape.h"
+#include "base/shape.h"
 #include "dense/dense.h"
 #include "engine/json.h"
 #include "engine/limits.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reals/half.h"
+#include "base/half.h"
 #include "engine/limits.h"
 #include "engine/source.h"
 

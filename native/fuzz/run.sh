@@ -10,7 +10,7 @@ python=${PYTHON:-.venv/bin/python}
 cxx=${CXX:-$(command -v clang++ || command -v clang++-14)}
 
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$cxx" -DEBNET_FUZZ=ON >/dev/null
-cmake --build "$build" --target fuzz_file -j2
+cmake --build "$build" --target fuzz_file --parallel "$(nproc)"
 "$python" native/fuzz/seeds.py "$build/seeds"
 mkdir -p "$build/corpus"
 export EBNET_KERNELS=fixed  # no input is worth timing kernels for

@@ -6,7 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "dense/dense.h"
+#include "base/cpu.h"
+#include "base/stream.h"
 
 namespace ebnet {
 

@@ -167,6 +167,7 @@ void instruction_sets(const std::string& content) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::printf("ebnet %s\n", ebnet_version());
   if (argc != 2) return 2;
   std::ifstream file(argv[1], std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

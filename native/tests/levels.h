@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "dense/dense.h"
+#include "base/cpu.h"
 
 namespace ebnet {
 

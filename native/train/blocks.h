@@ -1,6 +1,6 @@
 // How the work on a layer's weights is cut: plain numbers, shared by all levels.
 #pragma once
-#include "bconv/shape.h"
+#include "base/shape.h"
 
 namespace ebnet {
 

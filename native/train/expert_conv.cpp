@@ -11,7 +11,7 @@ namespace ebnet {
 namespace {
 
 const TrainKernels& kernels(DenseLevel level) {
-#ifdef EBNET_DENSE_X86_64
+#ifdef EBNET_X86_64
   if (level == DenseLevel::avx512) return kTrainAvx512;
   if (level == DenseLevel::avx2) return kTrainAvx2;
 #endif

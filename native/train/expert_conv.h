@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bconv/shape.h"
-#include "dense/dense.h"
+#include "base/cpu.h"
+#include "base/shape.h"
 
 namespace ebnet {
 

@@ -5,7 +5,7 @@
 // straight from the input at position * stride: there are no columns to copy, only the transposed input itself. The
 // weights of a block are kept in the same order, [row][run][lane], runs padded with zeros to whole vectors.
 #pragma once
-#include "dense/lanes.h"
+#include "base/lanes.h"
 #include "train/levels.h"
 #include "train/tiles.h"
 #include "train/transpose.h"

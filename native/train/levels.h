@@ -1,6 +1,6 @@
 // One table of functions per level, each filled in its own file with its own compiler flags.
 #pragma once
-#include "dense/levels.h"
+#include "base/cpu.h"
 #include "train/blocks.h"
 #include "train/expert_conv.h"
 
@@ -19,7 +19,7 @@ struct TrainKernels {
 };
 
 extern const TrainKernels kTrainPortable;
-#ifdef EBNET_DENSE_X86_64
+#ifdef EBNET_X86_64
 extern const TrainKernels kTrainAvx2;
 extern const TrainKernels kTrainAvx512;
 #endif

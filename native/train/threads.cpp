@@ -3,8 +3,8 @@
 #include <memory>
 #include <mutex>
 
-#include "bconv/aligned.h"
-#include "engine/thread_pool.h"
+#include "base/aligned.h"
+#include "base/thread_pool.h"
 
 namespace ebnet {
 

@@ -1,6 +1,6 @@
 // Tiles of sums in registers: their size, and how rows and lanes are cut into them.
 #pragma once
-#include "dense/lanes.h"
+#include "base/lanes.h"
 
 namespace ebnet {
 namespace {

@@ -1,6 +1,6 @@
 // Turning [line][place] into [place][line], four by four.
 #pragma once
-#include "dense/lanes.h"
+#include "base/lanes.h"
 
 namespace ebnet {
 namespace {

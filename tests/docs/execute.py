@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ebnet.cli.app import app
+from tests import builds
 from tests.docs.commands import ROOT, Shown
 from tests.docs.scratch import BUILT, link_checkout
 from tests.docs.script import run_script
@@ -49,15 +50,17 @@ def execute(command: Shown, place: Path, database: Callable[[], str]) -> None:
     elif command.words[0] == "ebnet":
         in_process(command, place)
     elif command.program == "cmake":
-        BUILT.mkdir(parents=True, exist_ok=True)
-        link_checkout(BUILT)
-        in_shell(line, BUILT)
+        with builds.alone(BUILT.name):
+            BUILT.mkdir(parents=True, exist_ok=True)
+            link_checkout(BUILT)
+            in_shell(line, BUILT)
         if not (place / "build").exists():
             (place / "build").symlink_to(BUILT / "build")
     elif line.startswith("native/fuzz/"):
         if shutil.which("clang++") is None:
             pytest.skip("the fuzzer needs clang++ (Debian: clang libclang-rt-14-dev)")
-        said = in_shell(f"PYTHON={sys.executable} {line} 2>&1", ROOT)
+        with builds.alone("fuzz"):
+            said = in_shell(f"PYTHON={sys.executable} {line} 2>&1", ROOT)
         executed = re.search(r"number_of_executed_units: (\d+)", said)
         assert executed is not None, said
         assert int(executed[1]) >= 5000
@@ -114,7 +117,7 @@ def in_process(command: Shown, place: Path) -> None:
 
 
 def in_shell(line: str, place: Path, *, pip_with_network: bool = False) -> str:
-    variables = environment() | ({"PIP_NO_INDEX": "0"} if pip_with_network else {})
+    variables = environment() | builds.quick() | ({"PIP_NO_INDEX": "0"} if pip_with_network else {})
     done = subprocess.run(
         line, shell=True, cwd=place, env=variables, capture_output=True, text=True, timeout=300, check=False
     )

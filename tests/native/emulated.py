@@ -1,6 +1,6 @@
 """The AVX-512 and AMX kernels' own sources, for CPUs without these instructions.
 
-They are compiled against SIMDe's emulation of the intrinsics and ours of the tiles (native/tests/emulated_tiles.h).
+They are compiled against SIMDe's emulation of the intrinsics and ours of the tiles (native/bconv/amx_emulated_tiles.h).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.native.binary_case import STREAM_TYPES, Runner
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
     "tests/emulated_kernels.cpp",
-    "bconv/aligned.cpp",
+    "base/aligned.cpp",
     "bconv/amx.cpp",
     "bconv/amx_layout.cpp",
     "bconv/avx512.cpp",

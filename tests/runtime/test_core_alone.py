@@ -1,31 +1,23 @@
 """The core without Python, under AddressSanitizer and UBSan: its test program and the C example."""
 
 import re
-import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ebnet
+from tests.builds import SANITIZED
 from tests.runtime.tiny_file import TinyFile
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build" / "sanitized-kernels"  # shared with the kernels' test programs and kept: the core compiles once
+PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, Path]:
-    missing = [tool for tool in ("cmake", "gcc", "g++") if shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"building the core alone needs {' and '.join(missing)}")
-    options = ["-DEBNET_SANITIZE=ON", "-DEBNET_NATIVE_TESTS=ON", "-DEBNET_EXAMPLES=ON", "-DCMAKE_BUILD_TYPE=Debug"]
-    configure = ["cmake", "-S", str(ROOT), "-B", str(BUILD), *options, "-DCMAKE_CXX_FLAGS=-O1"]
-    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-    build = ["cmake", "--build", str(BUILD), "--parallel", "2", "--target", "engine_test", "classify"]
-    subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
-    return {name: next(path for path in BUILD.rglob(name) if path.is_file()) for name in ("engine_test", "classify")}
+    return {name: SANITIZED.program(name) for name in ("engine_test", "classify")}
 
 
 @pytest.fixture
@@ -70,6 +62,7 @@ def test_the_c_example_reports_errors(programs: dict[str, Path], file: Path, tmp
     assert run(programs["classify"], file, "x.ppm").stderr.startswith("HeaderLengthInvalid: ")
 
 
-def test_the_c_api_has_the_packages_version() -> None:
-    text = (ROOT / "native" / "engine" / "CMakeLists.txt").read_text()
-    assert f'EBNET_VERSION="{ebnet.__version__}"' in text
+def test_the_c_api_has_the_packages_version(programs: dict[str, Path]) -> None:
+    version = tomllib.loads(PYPROJECT.read_text())["project"]["version"]
+    assert run(programs["engine_test"]).stdout == f"ebnet {version}\n"
+    assert ebnet.__version__ == version

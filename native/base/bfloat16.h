@@ -7,6 +7,8 @@ namespace ebnet {
 
 using Bfloat16 = std::uint16_t;
 
+namespace {
+
 inline float bfloat16_to_float(Bfloat16 upper) {
   const std::uint32_t word = static_cast<std::uint32_t>(upper) << 16;
   float value = 0.0f;
@@ -21,4 +23,5 @@ inline Bfloat16 float_to_bfloat16(float value) {
   return static_cast<Bfloat16>((word + 0x7FFFu + ((word >> 16) & 1u)) >> 16);
 }
 
+}  // namespace
 }  // namespace ebnet

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "reals/bfloat16.h"
-#include "reals/half.h"
+#include "base/bfloat16.h"
+#include "base/half.h"
 
 namespace ebnet {
 
@@ -14,6 +14,8 @@ enum class StreamType { fp32, fp16, bf16 };
 constexpr const char* stream_type_name(StreamType type) {
   return type == StreamType::fp32 ? "fp32" : type == StreamType::fp16 ? "fp16" : "bf16";
 }
+
+namespace {
 
 constexpr std::size_t value_bytes(StreamType type) { return type == StreamType::fp32 ? sizeof(float) : sizeof(Half); }
 
@@ -41,4 +43,5 @@ inline void store_value(void* values, std::size_t index, float value, StreamType
   }
 }
 
+}  // namespace
 }  // namespace ebnet

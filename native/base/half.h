@@ -7,6 +7,8 @@ namespace ebnet {
 
 using Half = std::uint16_t;
 
+namespace {
+
 inline bool is_finite(Half half) { return (half & 0x7C00u) != 0x7C00u; }
 
 inline float half_to_float(Half half) {
@@ -56,4 +58,5 @@ inline Half float_to_half(float value) {
   return static_cast<Half>(sign | half);
 }
 
+}  // namespace
 }  // namespace ebnet

@@ -1,4 +1,4 @@
-#include "bconv/amx_cpu.h"
+#include "base/amx_cpu.h"
 
 #if defined(__linux__) && defined(__x86_64__)
 #include <cpuid.h>

@@ -1,0 +1,117 @@
+#include "base/cpu.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#ifdef EBNET_X86_64
+#include <cpuid.h>
+
+#include "base/amx_cpu.h"
+#endif
+
+namespace ebnet {
+namespace {
+
+struct IsaEntry {
+  Isa isa;
+  const char* name;
+};
+
+// From worst to best.
+constexpr IsaEntry kIsas[] = {
+    {Isa::reference, "reference"}, {Isa::portable, "portable"}, {Isa::avx2, "avx2"},
+    {Isa::avx512, "avx512"},       {Isa::amx, "amx"},
+};
+
+#ifdef EBNET_X86_64
+// Whether this CPU converts halves by itself. Not every compiler's __builtin_cpu_supports knows it.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+}  // namespace
+
+bool cpu_supports(Isa isa) {
+  switch (isa) {
+    case Isa::reference:
+    case Isa::portable:
+      return true;
+#ifdef EBNET_X86_64
+    case Isa::avx2:
+      return __builtin_cpu_supports("avx2") && has_f16c();
+    case Isa::avx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512vpopcntdq");
+    case Isa::amx:
+      return cpu_supports(Isa::avx512) && amx::permitted();
+#endif
+    default:
+      return false;
+  }
+}
+
+const char* isa_name(Isa isa) {
+  for (const IsaEntry& entry : kIsas) {
+    if (entry.isa == isa) return entry.name;
+  }
+  return "unknown";
+}
+
+Isa requested_isa() {
+  std::string usable;
+  Isa best = Isa::portable;
+  const char* wanted = std::getenv("EBNET_ISA");
+  for (const IsaEntry& entry : kIsas) {
+    if (!cpu_supports(entry.isa)) continue;
+    if (wanted != nullptr && entry.name == std::string(wanted)) return entry.isa;
+    usable += (usable.empty() ? "" : ", ") + std::string(entry.name);
+    best = entry.isa;
+  }
+  if (wanted != nullptr && *wanted != '\0') {
+    throw std::invalid_argument("EBNET_ISA=" + std::string(wanted) + " cannot run here; this CPU runs: " + usable);
+  }
+  return best;
+}
+
+bool cpu_supports(DenseLevel level) {
+#ifdef EBNET_X86_64
+  if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f") && has_f16c();
+  if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+#endif
+  return level == DenseLevel::scalar;
+}
+
+DenseLevel dense_level(Isa isa) {
+  if (isa >= Isa::avx512 && cpu_supports(DenseLevel::avx512)) return DenseLevel::avx512;
+  if (isa >= Isa::avx2 && cpu_supports(DenseLevel::avx2)) return DenseLevel::avx2;
+  return DenseLevel::scalar;
+}
+
+const char* dense_level_name(DenseLevel level) {
+  if (level == DenseLevel::avx512) return "avx512";
+  return level == DenseLevel::avx2 ? "avx2" : "scalar";
+}
+
+std::string cpu_name() {
+  std::string name;
+#ifdef EBNET_X86_64
+  unsigned words[4] = {};
+  for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf) {
+    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) break;
+    char text[sizeof words + 1] = {};
+    std::memcpy(text, words, sizeof words);
+    name += text;
+  }
+  if (__get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) != 0) name += " " + std::to_string(words[0]);
+#endif
+  for (char& letter : name) {
+    if (letter < ' ' || letter > '~') letter = ' ';
+  }
+  return name;
+}
+
+}  // namespace ebnet

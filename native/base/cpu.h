@@ -1,0 +1,31 @@
+// What this CPU can run, and what of it is wanted: the instruction sets of the binary kernels, the levels of the
+// real-valued ones, EBNET_ISA.
+#pragma once
+#include <string>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define EBNET_X86_64 1
+#endif
+
+namespace ebnet {
+
+enum class Isa { reference, portable, avx2, avx512, amx };  // from worst to best
+
+bool cpu_supports(Isa isa);
+const char* isa_name(Isa isa);
+// What EBNET_ISA names, or the best this CPU can run. Throws std::invalid_argument where EBNET_ISA names nothing we
+// have or something this CPU cannot run; the message says which names work here.
+Isa requested_isa();
+
+// How wide the real-valued kernels' vectors are.
+enum class DenseLevel { scalar, avx2, avx512 };
+
+// The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
+DenseLevel dense_level(Isa isa);
+bool cpu_supports(DenseLevel level);
+const char* dense_level_name(DenseLevel level);
+
+// The processor's own name and signature in printable letters: what is fastest depends on it. Empty where it tells none.
+std::string cpu_name();
+
+}  // namespace ebnet
