@@ -7,7 +7,7 @@ import pytest
 from ebnet._native import kernels
 
 import ebnet
-from tests.pack.networks import random_network
+from tests.packing.networks import random_network
 
 IMAGES = np.random.default_rng(0).standard_normal((2, 3, 32, 32), dtype=np.float32)
 SHAPE = [128, 128, 1, 1, 1, 1, 1, 0, 0, 1, 1, 8, 8]
