@@ -30,7 +30,7 @@ ALLOWED = {
     "search": "errors files arch nn models cost recipe runs train packing runtime",
     "report": "errors files models cost recipe runs train search",
     "reproduce": "errors files processes arch data models cost recipe runs train report",
-    "serve": "errors images runtime",
+    "serve": "errors runtime",
     "demo": "files nn models cost recipe runs train packing runtime report",
     "cli": "errors files processes arch data models cost recipe train packing runtime publish zoo search report "
     "reproduce serve demo",
