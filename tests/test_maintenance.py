@@ -131,6 +131,14 @@ def test_the_version_is_in_one_place() -> None:
     assert f'__version__ = "{ebnet.__version__}"' in source.read_text()
 
 
+def test_the_map_has_every_room() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rooms = [path.parent for path in (*ROOT.glob("src/ebnet/*/__init__.py"), *ROOT.glob("native/*/CMakeLists.txt"))]
+    assert len(rooms) > 20
+    aside = {"tests", "fuzz", "python"}  # of native: they are told of where they are used
+    assert [room for room in rooms if f"`{room.relative_to(ROOT)}`" not in text and room.name not in aside] == []
+
+
 def test_the_end_of_a_run_counts_what_was_skipped(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
