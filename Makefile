@@ -11,7 +11,7 @@ SHELL := /bin/bash
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint types docs wheel clean
+.PHONY: help setup demo test test-all lint types stubs docs wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +33,9 @@ lint: setup ## style: ruff
 
 types: setup ## types: mypy
 	$(BIN)/mypy
+
+stubs: setup ## the types of the native module, after a change of its bindings
+	$(BIN)/python native/python/stubs.py
 
 docs: setup ## the documentation as a site, in site/
 	$(BIN)/mkdocs build --strict
