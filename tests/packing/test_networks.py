@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from ebnet._native import kernels
 
 import ebnet
+from ebnet._native import kernels
 from ebnet.packing.verify import verify
 from tests.models.official_reference import forward, random_state
 from tests.native.binary_case import narrowed, widened

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ebnet._native import kernels
 
 import ebnet
+from ebnet._native import kernels
 from tests.packing.networks import random_network
 
 IMAGES = np.random.default_rng(0).standard_normal((2, 3, 32, 32), dtype=np.float32)
