@@ -35,6 +35,9 @@ bool has_f16c() {
 }  // namespace
 
 bool cpu_supports(Isa isa) {
+#ifdef EBNET_EMULATE_AVX512
+  if (isa >= Isa::avx512) return cpu_supports(Isa::avx2);  // its kernels are compiled to that
+#endif
   switch (isa) {
     case Isa::reference:
     case Isa::portable:

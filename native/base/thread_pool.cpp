@@ -2,7 +2,12 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -37,23 +42,56 @@ bool watch(Done&& done) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : workers_(std::make_unique<std::vector<std::thread>>()), process_(::getpid()) {
-  for (int thread = 1; thread < threads; ++thread) workers_->emplace_back([this, thread] { serve(thread); });
+struct ThreadPool::Shared {
+  void work(int thread);
+  void serve(int thread);
+  void stop();
+
+  std::vector<std::thread> workers;
+  std::mutex mutex;
+  std::condition_variable wake, finished;
+  std::atomic<unsigned> generation{0};
+  std::atomic<int> joined{0};
+  std::atomic<int> next{0};
+  bool open = false;
+  bool stopping = false;
+  int sleeping = 0;
+  int count = 0;
+  void* context = nullptr;
+  Call call = nullptr;
+};
+
+ThreadPool::ThreadPool(int threads) : process_(::getpid()), shared_(std::make_unique<Shared>()) {
+  Shared* shared = shared_.get();
+  try {
+    shared->workers.reserve(static_cast<std::size_t>(threads - 1));
+    for (int thread = 1; thread < threads; ++thread) {
+      shared->workers.emplace_back([shared, thread] { shared->serve(thread); });
+    }
+  } catch (...) {
+    shared->stop();
+    throw;
+  }
+  threads_ = threads;
 }
 
 ThreadPool::~ThreadPool() {
   if (process_ != ::getpid()) {
     // After a fork the threads do not exist in the child: nothing to join, and nothing that may be destroyed.
-    workers_.release();
+    (void)shared_.release();
     return;
   }
+  shared_->stop();
+}
+
+void ThreadPool::Shared::stop() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-    generation_.fetch_add(1);
+    const std::lock_guard<std::mutex> lock(mutex);
+    stopping = true;
+    generation.fetch_add(1);
   }
-  wake_.notify_all();
-  for (std::thread& worker : *workers_) worker.join();
+  wake.notify_all();
+  for (std::thread& worker : workers) worker.join();
 }
 
 void ThreadPool::share(int count, void* context, Call call) {
@@ -61,52 +99,54 @@ void ThreadPool::share(int count, void* context, Call call) {
     for (int item = 0; item < count; ++item) call(context, item, 0);
     return;
   }
+  Shared& shared = *shared_;
   bool asleep = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    count_ = count;
-    context_ = context;
-    call_ = call;
-    next_.store(0);
-    open_ = true;
-    generation_.fetch_add(1);
-    asleep = sleeping_ > 0;
+    const std::lock_guard<std::mutex> lock(shared.mutex);
+    shared.count = count;
+    shared.context = context;
+    shared.call = call;
+    shared.next.store(0);
+    shared.open = true;
+    shared.generation.fetch_add(1);
+    asleep = shared.sleeping > 0;
   }
-  if (asleep) wake_.notify_all();
-  work(0);
+  if (asleep) shared.wake.notify_all();
+  shared.work(0);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    open_ = false;
+    const std::lock_guard<std::mutex> lock(shared.mutex);
+    shared.open = false;
   }
-  if (watch([this] { return joined_.load(std::memory_order_acquire) == 0; })) return;
-  std::unique_lock<std::mutex> lock(mutex_);
-  finished_.wait(lock, [this] { return joined_.load() == 0; });
+  const auto all_left = [&shared] { return shared.joined.load(std::memory_order_acquire) == 0; };
+  if (watch(all_left)) return;
+  std::unique_lock<std::mutex> lock(shared.mutex);
+  shared.finished.wait(lock, all_left);
 }
 
-void ThreadPool::work(int thread) {
-  for (int item = next_.fetch_add(1); item < count_; item = next_.fetch_add(1)) call_(context_, item, thread);
+void ThreadPool::Shared::work(int thread) {
+  for (int item = next.fetch_add(1); item < count; item = next.fetch_add(1)) call(context, item, thread);
 }
 
-void ThreadPool::serve(int thread) {
+void ThreadPool::Shared::serve(int thread) {
   unsigned seen = 0;
   for (;;) {
-    const bool came = watch([&] { return generation_.load(std::memory_order_acquire) != seen; });
+    const bool came = watch([&] { return generation.load(std::memory_order_acquire) != seen; });
     {
-      std::unique_lock<std::mutex> lock(mutex_);
+      std::unique_lock<std::mutex> lock(mutex);
       if (!came) {
-        ++sleeping_;
-        wake_.wait(lock, [&] { return generation_.load() != seen; });
-        --sleeping_;
+        ++sleeping;
+        wake.wait(lock, [&] { return generation.load() != seen; });
+        --sleeping;
       }
-      seen = generation_.load();
-      if (stopping_) return;
-      if (!open_) continue;
-      joined_.fetch_add(1);
+      seen = generation.load();
+      if (stopping) return;
+      if (!open) continue;
+      joined.fetch_add(1);
     }
     work(thread);
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (joined_.fetch_sub(1, std::memory_order_acq_rel) == 1) finished_.notify_one();
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (joined.fetch_sub(1, std::memory_order_acq_rel) == 1) finished.notify_one();
     }
   }
 }

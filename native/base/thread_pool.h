@@ -5,24 +5,21 @@
 #pragma once
 #include <sys/types.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <type_traits>
 
 namespace ebnet {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller; 1 starts none.
+  // `threads` counts the caller; 1 starts none. Throws std::system_error where one cannot be started; those that were
+  // started then end.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_->size()) + 1; }
+  int threads() const { return threads_; }
 
   // body(item, thread) for every item in [0, count); thread < threads(). The body must not throw. One loop at a time.
   template <class Body>
@@ -39,23 +36,14 @@ class ThreadPool {
  private:
   using Call = void (*)(void* context, int item, int thread);
 
-  void share(int count, void* context, Call call);
-  void work(int thread);
-  void serve(int thread);
+  struct Shared;
 
-  std::unique_ptr<std::vector<std::thread>> workers_;
+  void share(int count, void* context, Call call);
+
+  int threads_ = 1;
   pid_t process_;
-  std::mutex mutex_;
-  std::condition_variable wake_, finished_;
-  std::atomic<unsigned> generation_{0};
-  std::atomic<int> joined_{0};
-  std::atomic<int> next_{0};
-  bool open_ = false;
-  bool stopping_ = false;
-  int sleeping_ = 0;
-  int count_ = 0;
-  void* context_ = nullptr;
-  Call call_ = nullptr;
+  // In memory of its own: a child of fork() must not destroy what threads that it does not have were waiting on.
+  std::unique_ptr<Shared> shared_;
 };
 
 }  // namespace ebnet

@@ -81,12 +81,13 @@ std::size_t dense_scratch_bytes(const DenseConv& conv) {
   return conv.halves.size() == 0 ? 0 : block_rows(conv.shape) * kDenseBlock * sizeof(float);
 }
 
-void dense_conv(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
-                std::size_t output_stride, int row_begin, int row_end, DenseLevel level, void* scratch) {
+void dense_conv(const DenseConv& conv, const ConvShape& shape, const float* input, std::size_t input_stride,
+                float* output, std::size_t output_stride, int row_begin, int row_end, DenseLevel level, void* scratch) {
   const DenseKernels& run = kernels(level);
   const int count = block_count(conv.shape);
   if (conv.halves.size() == 0) {
-    run.conv(conv, {0, count, conv.weights.as<float>()}, input, input_stride, output, output_stride, row_begin, row_end);
+    run.conv(conv, shape, {0, count, conv.weights.as<float>()}, input, input_stride, output, output_stride, row_begin,
+             row_end);
     return;
   }
   const std::size_t rows = block_rows(conv.shape);
@@ -94,7 +95,7 @@ void dense_conv(const DenseConv& conv, const float* input, std::size_t input_str
   for (int block = 0; block < count; ++block) {
     const std::size_t channel = static_cast<std::size_t>(block) * kDenseBlock;
     run.widen(conv.halves.as<Half>() + channel * rows, conv.scale.as<float>() + channel, rows, widened);
-    run.conv(conv, {block, block + 1, widened}, input, input_stride, output, output_stride, row_begin, row_end);
+    run.conv(conv, shape, {block, block + 1, widened}, input, input_stride, output, output_stride, row_begin, row_end);
   }
 }
 

@@ -15,9 +15,9 @@ namespace ebnet {
 
 enum class Activation { none, relu, prelu };
 
-// A real convolution (groups = 1) with batch norm folded in.
+// A real convolution (groups = 1) with batch norm folded in. It serves every input size.
 struct DenseConv {
-  ConvShape shape;
+  ConvShape shape;  // but for its input's height and width, which each call gives
   Activation activation = Activation::none;
   AlignedBytes weights;  // [out channels / 16][ky][kx][in][16], lanes past the last channel are 0
   AlignedBytes halves;   // the same in half precision, where they are kept so: without `scale`, and without `weights`
@@ -36,10 +36,11 @@ DenseConv make_dense_conv(const ConvShape& shape, const Half* weights, const flo
 // Room that dense_conv needs: none but for halves.
 std::size_t dense_scratch_bytes(const DenseConv& conv);
 
-// Output rows [row_begin, row_end) of one sample; strides are floats from pixel to pixel. `output` may be offset to a
+// Output rows [row_begin, row_end) of one sample of `shape`, which is the convolution's at some size; strides are floats from pixel to pixel. `output` may be offset to a
 // channel slice of a wider buffer. `scratch` has dense_scratch_bytes and is private to the calling thread.
-void dense_conv(const DenseConv& conv, const float* input, std::size_t input_stride, float* output,
-                std::size_t output_stride, int row_begin, int row_end, DenseLevel level, void* scratch = nullptr);
+void dense_conv(const DenseConv& conv, const ConvShape& shape, const float* input, std::size_t input_stride,
+                float* output, std::size_t output_stride, int row_begin, int row_end, DenseLevel level,
+                void* scratch = nullptr);
 
 // Whether dense_conv's output may be its input, at the same stride: a pixel is then read whole before it is written.
 bool runs_in_place(const ConvShape& shape);

@@ -13,8 +13,8 @@ struct DenseBlocks {
 };
 
 struct DenseKernels {
-  void (*conv)(const DenseConv& conv, const DenseBlocks& blocks, const float* input, std::size_t input_stride,
-               float* output, std::size_t output_stride, int row_begin, int row_end);
+  void (*conv)(const DenseConv& conv, const ConvShape& shape, const DenseBlocks& blocks, const float* input,
+               std::size_t input_stride, float* output, std::size_t output_stride, int row_begin, int row_end);
   // to[row][lane] = from[row][lane] * scale[lane], kDenseBlock lanes.
   void (*widen)(const Half* from, const float* scale, std::size_t rows, float* to);
   void (*max_pool)(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,

@@ -14,9 +14,8 @@ float activate(Activation activation, float slope, float value) {
 }
 
 // The convolution with its bias at one output pixel and channel, whose block has these weights.
-float sum_at(const DenseConv& conv, const float* block_weights, const float* input, size_t input_stride, int y, int x,
-             int o) {
-  const ConvShape& s = conv.shape;
+float sum_at(const DenseConv& conv, const ConvShape& s, const float* block_weights, const float* input,
+             size_t input_stride, int y, int x, int o) {
   float sum = conv.bias.as<float>()[o];
   for (int tap = 0; tap < s.taps(); ++tap) {
     const int in_y = y * s.stride_h + tap / s.kernel_w * s.dilation_h - s.pad_h;
@@ -31,9 +30,8 @@ float sum_at(const DenseConv& conv, const float* block_weights, const float* inp
   return sum;
 }
 
-void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, size_t input_stride, float* output,
-          size_t output_stride, int row_begin, int row_end) {
-  const ConvShape& s = conv.shape;
+void conv(const DenseConv& conv, const ConvShape& s, const DenseBlocks& blocks, const float* input, size_t input_stride,
+          float* output, size_t output_stride, int row_begin, int row_end) {
   const size_t block_size = static_cast<size_t>(s.taps()) * static_cast<size_t>(s.in_channels) * kDenseBlock;
   for (int y = row_begin; y < row_end; ++y) {
     for (int x = 0; x < s.out_w(); ++x) {
@@ -43,7 +41,7 @@ void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, 
         const int block = b * kDenseBlock;
         const int channels = s.out_channels - block < kDenseBlock ? s.out_channels - block : kDenseBlock;
         float sums[kDenseBlock];  // of all channels before the first is written: the output may be the input
-        for (int o = 0; o < channels; ++o) sums[o] = sum_at(conv, weights, input, input_stride, y, x, block + o);
+        for (int o = 0; o < channels; ++o) sums[o] = sum_at(conv, s, weights, input, input_stride, y, x, block + o);
         for (int o = 0; o < channels; ++o) {
           out[block + o] = activate(conv.activation, conv.slope.as<float>()[block + o], sums[o]);
         }

@@ -176,9 +176,8 @@ void conv_pixels(const DenseConv& conv, const DenseBlocks& blocks, int pixels, c
                              output_stride);
 }
 
-void conv(const DenseConv& conv, const DenseBlocks& blocks, const float* input, size_t input_stride, float* output,
-          size_t output_stride, int row_begin, int row_end) {
-  const ConvShape& s = conv.shape;
+void conv(const DenseConv& conv, const ConvShape& s, const DenseBlocks& blocks, const float* input, size_t input_stride,
+          float* output, size_t output_stride, int row_begin, int row_end) {
   const int out_w = s.out_w();
   // A 1x1 convolution with stride 1 does not see rows: all its pixels are one line.
   const bool flat = s.taps() == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_h == 0 && s.pad_w == 0;

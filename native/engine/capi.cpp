@@ -40,7 +40,7 @@ int load(ebnet_engine** engine, Load&& make) {
 
 int run(ebnet_engine* engine, const ebnet::Images& images, float* logits, int64_t* experts) {
   if (engine == nullptr) return missing("engine");
-  return report(engine->engine->run(images, logits, experts));
+  return report(engine->engine->run(images, {logits, experts}));
 }
 
 }  // namespace
@@ -64,14 +64,14 @@ int ebnet_load_with(const char* path, const ebnet_options* options, ebnet_engine
       ebnet::fail(ebnet::Error::ArgumentInvalid, "stream=" + std::to_string(options->stream) + ": expected 0 to 2");
     }));
   }
-  const ebnet::Options with = {options->threads, static_cast<ebnet::StreamType>(options->stream)};
+  const ebnet::Options with = {options->threads, static_cast<ebnet::StreamType>(options->stream), {}};
   return load(engine, [&](std::unique_ptr<ebnet::Engine>* made) { return ebnet::Engine::load_file(path, with, made); });
 }
 
 int ebnet_load_memory(const void* data, size_t size, int threads, ebnet_engine** engine) {
   if (data == nullptr) return missing("data");
   return load(engine, [&](std::unique_ptr<ebnet::Engine>* made) {
-    return ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(data, size), {threads}, made);
+    return ebnet::Engine::load(std::make_shared<ebnet::MemorySource>(data, size), {threads, {}, {}}, made);
   });
 }
 

@@ -59,6 +59,9 @@ namespace ebnet {
   X(InputNotFinite, 84)           \
   X(ArgumentInvalid, 85)          \
   X(IsaUnavailable, 86)           \
+  X(ThreadsUnavailable, 87)       \
+  X(Cancelled, 88)                \
+  X(LogitsNotFinite, 89)          \
   X(OutOfMemory, 90)              \
   X(Internal, 91)
 

@@ -25,15 +25,13 @@ std::uint64_t digest_of(const std::uint8_t* bytes, std::size_t count, std::uint6
 
 }  // namespace
 
-Experts::Experts(std::shared_ptr<const Source> source, std::uint64_t begin, int count, const Kernel& kernel,
-                 const ConvShape& shape, std::string name)
+ExpertBits::ExpertBits(std::shared_ptr<const Source> source, std::uint64_t begin, int count, const ConvShape& shape,
+                       std::string name)
     : source_(std::move(source)),
       begin_(begin),
-      kernel_(&kernel),
       shape_(shape),
       name_(std::move(name)),
-      digests_(static_cast<std::size_t>(count), kSeed),
-      packed_(static_cast<std::size_t>(count)) {
+      digests_(static_cast<std::size_t>(count), kSeed) {
   const std::size_t row = shape_.canonical_bytes_per_channel();
   const auto channels = static_cast<std::size_t>(shape_.out_channels);
   const std::size_t at_once = std::clamp<std::size_t>(kPieceBytes / row, 1, channels);
@@ -48,27 +46,19 @@ Experts::Experts(std::shared_ptr<const Source> source, std::uint64_t begin, int 
   }
 }
 
-void Experts::use(const Kernel& kernel) {
-  kernel_ = &kernel;
-  for (PackedWeights& packed : packed_) packed = PackedWeights();
-}
-
-void Experts::lay_out(int expert, std::uint8_t* staging) {
-  PackedWeights& packed = packed_[static_cast<std::size_t>(expert)];
-  if (packed.data.data() != nullptr) return;
-  source_->read(place_of(expert), staging, staging_bytes());
-  if (verified(staging, static_cast<std::size_t>(shape_.out_channels), kSeed) !=
+void ExpertBits::read(int expert, std::uint8_t* canonical) const {
+  source_->read(place_of(expert), canonical, shape_.canonical_bytes());
+  if (verified(canonical, static_cast<std::size_t>(shape_.out_channels), kSeed) !=
       digests_[static_cast<std::size_t>(expert)]) {
     fail(Error::FileChanged, "tensor " + quoted(name_) + ": the file was changed after it was loaded; load it again");
   }
-  packed = kernel_->prepare(staging, shape_);
 }
 
-std::uint64_t Experts::place_of(int expert) const {
+std::uint64_t ExpertBits::place_of(int expert) const {
   return begin_ + static_cast<std::uint64_t>(expert) * shape_.canonical_bytes();
 }
 
-std::uint64_t Experts::verified(const std::uint8_t* channels, std::size_t count, std::uint64_t digest) const {
+std::uint64_t ExpertBits::verified(const std::uint8_t* channels, std::size_t count, std::uint64_t digest) const {
   // The last byte of a channel may have bits past its weights; kernels rely on them being 0.
   const int tail = shape_.taps() * shape_.in_per_group() % 8;
   const std::size_t row = shape_.canonical_bytes_per_channel();
@@ -80,6 +70,30 @@ std::uint64_t Experts::verified(const std::uint8_t* channels, std::size_t count,
     digest = digest_of(channel, row, digest);
   }
   return digest;
+}
+
+ExpertLayout::ExpertLayout(const ExpertBits& bits, const Kernel& kernel)
+    : bits_(bits),
+      kernel_(kernel),
+      packed_(static_cast<std::size_t>(bits.count())),
+      ready_(std::make_unique<std::atomic<bool>[]>(packed_.size())) {}
+
+const PackedWeights& ExpertLayout::expert(int index, std::uint8_t* staging) {
+  const auto i = static_cast<std::size_t>(index);
+  if (!ready_[i].load(std::memory_order_acquire)) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ready_[i].load(std::memory_order_relaxed)) {
+      bits_.read(index, staging);
+      packed_[i] = kernel_.prepare(staging, bits_.shape());
+      ready_[i].store(true, std::memory_order_release);
+    }
+  }
+  return packed_[i];
+}
+
+ExpertLayout& Experts::layout(const Kernel& kernel) const {
+  const std::lock_guard<std::mutex> lock(shared_->mutex);
+  return shared_->layouts.try_emplace(&kernel, shared_->bits, kernel).first->second;
 }
 
 }  // namespace ebnet

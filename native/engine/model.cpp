@@ -62,8 +62,7 @@ void split_norm(const std::vector<float>& norm, std::vector<float>& scale, std::
 
 class WeightReader {
  public:
-  WeightReader(const std::shared_ptr<const Source>& source, Safetensors& file, Isa isa)
-      : source_(source), file_(file), isa_(isa) {}
+  WeightReader(const std::shared_ptr<const Source>& source, Safetensors& file) : source_(source), file_(file) {}
 
   OpWeights read(const Op& op) {
     OpWeights weights;
@@ -116,7 +115,6 @@ class WeightReader {
   BinaryWeights binary(const Op& op) {
     BinaryWeights weights;
     const ConvShape shape = op.smallest_conv_shape();
-    weights.kernel = &select(shape, isa_);
     split_norm(file_.take_reals(op.name + ".norm", {2, u(op.in_channels)}), weights.norm_scale, weights.norm_shift);
     weights.scale = file_.take_reals(op.name + ".scale", {u(op.out_channels)});
     if (op.activation == Activation::relu) {
@@ -135,13 +133,12 @@ class WeightReader {
     const std::string bits = op.name + ".bits";
     const std::uint64_t begin =
         file_.take_bytes(bits, {u(op.experts), u(op.out_channels), shape.canonical_bytes_per_channel()});
-    weights.experts = Experts(source_, begin, op.experts, *weights.kernel, shape, bits);
+    weights.experts = Experts(ExpertBits(source_, begin, op.experts, shape, bits));
     return weights;
   }
 
   const std::shared_ptr<const Source>& source_;
   Safetensors& file_;
-  Isa isa_;
 };
 
 }  // namespace
@@ -177,7 +174,7 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
     fail(Error::LabelsMismatch,
          std::to_string(model.labels.size()) + " labels for " + std::to_string(model.program.classes()) + " classes");
   }
-  WeightReader reader(source, file, model.isa);
+  WeightReader reader(source, file);
   for (const Op& op : model.program.ops) model.weights.push_back(reader.read(op));
   file.check_all_taken();
   return model;

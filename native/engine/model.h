@@ -1,4 +1,5 @@
-// A packed file, read, verified and laid out for this CPU's kernels: everything that does not depend on the input size.
+// A packed file, read and verified: everything that does not depend on the input size. It does not change once it is
+// read (experts are laid out behind a lock of their own), so that any number of sessions and threads share it.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,7 +29,6 @@ struct Matrix {
 };
 
 struct BinaryWeights {
-  const Kernel* kernel = nullptr;
   Experts experts;
   std::vector<float> norm_scale, norm_shift;  // batch norm before the sign, folded
   std::vector<float> scale;                   // per output channel

@@ -4,6 +4,7 @@
 
 #include "engine/arena.h"
 #include "engine/error.h"
+#include "engine/work.h"
 
 namespace ebnet {
 
@@ -17,8 +18,8 @@ std::string size_text(const ValuePlan& value) {
 
 class Planner {
  public:
-  Planner(const Model& model, int height, int width, StreamType stream, const Limits& limits)
-      : program_(model.program), model_(model), stream_(stream), limits_(limits) {
+  Planner(const Model& model, int height, int width, StreamType stream, const Limits& limits, KernelChoice& choice)
+      : program_(model.program), model_(model), stream_(stream), limits_(limits), choice_(choice) {
     plan_.height = height;
     plan_.width = width;
     if (height < 1 || width < 1 || height > limits.side || width > limits.side) {
@@ -41,6 +42,7 @@ class Planner {
     share_residual_stream();
     share_pointwise();
     place();
+    choose_kernels();
     return std::move(plan_);
   }
 
@@ -85,13 +87,18 @@ class Planner {
         break;
     }
     if (op.skip >= 0) check_same(plan_.values[z(op.skip)], output, where);
-    work_ += planned.macs;
-    traffic_ += static_cast<double>(output.pixels()) * output.channels * sizeof(float);
-    if (work_ > static_cast<double>(limits_.image_macs) || traffic_ > static_cast<double>(limits_.image_traffic)) {
-      fail(Error::PlanTooLarge, where + ": too much work for one image of " + std::to_string(plan_.height) + "x" +
-                                    std::to_string(plan_.width));
+    planned.work = work_of(op, planned, input, output);
+    work_ += planned.work;
+    const auto allowed = static_cast<double>(limits_.work_for(model_.file_bytes, pixels()));
+    const double row = planned.work / output.height;
+    if (work_ > allowed || row > static_cast<double>(limits_.row_work)) {
+      fail(Error::PlanTooLarge, where + ": more work for an image of " + size_text(plan_.values[0]) +
+                                    " than goes with a file of " + std::to_string(model_.file_bytes) +
+                                    " bytes; allow more (limits: work) if you trust the file");
     }
   }
+
+  std::uint64_t pixels() const { return plan_.values[0].pixels(); }
 
   static int pooled(const Op& op, int in, const std::string& where) {
     const int room = in + 2 * op.pad - op.kernel + (op.ceil_mode ? op.stride - 1 : 0);
@@ -250,19 +257,36 @@ class Planner {
         want(planned.hidden, z(op.squeeze) * sizeof(float), now, now);
         want(planned.scale, z(op.out_channels) * sizeof(float), now, now);
       }
-      const BinaryWeights& weights = model_.weights[i].binary;
-      need_scratch(weights.kernel->scratch_bytes(planned.conv));
-      need_scratch(weights.experts.staging_bytes());
+      laid_out_bytes_ += laid_out_bytes(op, planned.conv);
+      need_scratch(model_.weights[i].binary.experts.staging_bytes());
     }
     plan_.arena_bytes = arena.place();
-    if (std::max(plan_.arena_bytes, plan_.scratch_bytes) > limits_.activation_bytes) {
-      fail(Error::PlanTooLarge, "an image of " + std::to_string(plan_.height) + "x" + std::to_string(plan_.width) +
-                                    " needs " + std::to_string(plan_.arena_bytes) + " bytes of activations and " +
-                                    std::to_string(plan_.scratch_bytes) + " of scratch, each at most " +
-                                    std::to_string(limits_.activation_bytes));
-    }
+    check_memory();
     for (const Wish& wish : wishes) *wish.offset = arena.offset(wish.buffer);
     for (std::size_t v = 0; v < plan_.values.size(); ++v) locate(v, arena, value_buffer);
+  }
+
+  // Once the layers are known to be of a sane size: kernels may be timed for it.
+  void choose_kernels() {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      if (program_.ops[i].kind != OpKind::Binary) continue;
+      OpPlan& planned = plan_.ops[i];
+      planned.kernel = &choice_.choose(planned.conv);
+      planned.experts = &model_.weights[i].binary.experts.layout(*planned.kernel);
+      need_scratch(planned.kernel->scratch_bytes(planned.conv));
+    }
+    check_memory();
+  }
+
+  void check_memory() const {
+    const std::uint64_t allowed = limits_.memory_for(model_.file_bytes, pixels());
+    if (plan_.arena_bytes + plan_.scratch_bytes + laid_out_bytes_ > allowed) {
+      fail(Error::PlanTooLarge, "an image of " + size_text(plan_.values[0]) + " needs " +
+                                    std::to_string(plan_.arena_bytes) + " bytes of activations, " +
+                                    std::to_string(plan_.scratch_bytes) + " of scratch and " +
+                                    std::to_string(laid_out_bytes_) + " for experts, together at most " +
+                                    std::to_string(allowed) + "; allow more (limits: memory) if you trust the file");
+    }
   }
 
   void need_scratch(std::size_t bytes) { plan_.scratch_bytes = std::max(plan_.scratch_bytes, whole_lines(bytes)); }
@@ -283,16 +307,19 @@ class Planner {
   const Model& model_;
   StreamType stream_;
   const Limits& limits_;
+  KernelChoice& choice_;
   Plan plan_;
   std::vector<int> first_, last_;
   std::vector<std::size_t> root_, within_;
-  double work_ = 0, traffic_ = 0;
+  double work_ = 0;
+  std::size_t laid_out_bytes_ = 0;
 };
 
 }  // namespace
 
-Plan make_plan(const Model& model, int height, int width, StreamType stream, const Limits& limits) {
-  return Planner(model, height, width, stream, limits).make();
+Plan make_plan(const Model& model, int height, int width, StreamType stream, const Limits& limits,
+               KernelChoice& choice) {
+  return Planner(model, height, width, stream, limits, choice).make();
 }
 
 }  // namespace ebnet

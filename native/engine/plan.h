@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/kernel_choice.h"
 #include "engine/model.h"
 
 namespace ebnet {
@@ -23,7 +24,11 @@ struct OpPlan {
   ConvShape conv;   // Conv and Binary
   PoolShape pool;   // MaxPool and AvgPool
   double macs = 0;  // multiply-accumulates of one image
+  double work = 0;  // see work.h
 
+  // Binary: how it runs at this size.
+  const Kernel* kernel = nullptr;
+  ExpertLayout* experts = nullptr;  // the model's, for that kernel
   // Binary: byte offsets into the image's arena. The sums are [row][channel] of the input value.
   std::size_t bits = 0, sums = 0, mean = 0, hidden = 0, gate = 0, scale = 0;
   std::size_t bits_words = 0;    // 64-bit words of the whole plane
@@ -45,8 +50,10 @@ struct Plan {
   std::size_t scratch_bytes = 0;  // of one thread: for kernels, and an expert that is laid out
 };
 
-// `stream` is the type of the residual stream between binary units; all other values are fp32. Throws InputSizeInvalid,
-// SpatialMismatch or PlanTooLarge.
-Plan make_plan(const Model& model, int height, int width, StreamType stream, const Limits& limits);
+// `stream` is the type of the residual stream between binary units; all other values are fp32. `choice` is asked for
+// every binary op's kernel once all else is known to be within the limits. Throws InputSizeInvalid, SpatialMismatch or
+// PlanTooLarge. The model must outlive the plan.
+Plan make_plan(const Model& model, int height, int width, StreamType stream, const Limits& limits,
+               KernelChoice& choice);
 
 }  // namespace ebnet

@@ -23,9 +23,9 @@ ebnet::Limits small_limits() {
   limits.dilation = 3;
   limits.experts = 8;
   limits.side = 32;
-  limits.activation_bytes = 1 << 20;
-  limits.image_macs = 1 << 18;
-  limits.image_traffic = 1 << 19;
+  limits.trained_side = 32;
+  limits.memory = 1 << 21;
+  limits.work = 1 << 18;
   return limits;
 }
 
@@ -41,9 +41,9 @@ std::uint64_t header_length(const std::uint8_t* data) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::unique_ptr<ebnet::Engine> engine;
-  const ebnet::Options options = {1, static_cast<ebnet::StreamType>(size % 3)};
+  const ebnet::Options options = {1, static_cast<ebnet::StreamType>(size % 3), small_limits()};
   const auto source = std::make_shared<ebnet::MemorySource>(data, size);
-  if (!ebnet::Engine::load(source, options, &engine, small_limits())) return 0;
+  if (!ebnet::Engine::load(source, options, &engine)) return 0;
   const auto channels = static_cast<std::size_t>(engine->model().program.in_channels);
   std::vector<float> logits(2 * static_cast<std::size_t>(engine->model().program.classes()));
   std::vector<std::int64_t> experts(2 * static_cast<std::size_t>(engine->model().program.binary_layers()));
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     images.batch = 2;
     images.height = side;
     images.width = width;
-    (void)engine->run(images, logits.data(), experts.data());
+    (void)engine->run(images, {logits.data(), experts.data()});
   }
   return 0;
 }

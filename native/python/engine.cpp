@@ -28,9 +28,11 @@ const char* exception_name(Error error) {
   if (is_format_error(error)) return "FormatError";
   switch (error) {
     case Error::InputNotFinite:
+    case Error::LogitsNotFinite:
       return "NonFiniteError";
     case Error::ArgumentInvalid:
     case Error::IsaUnavailable:
+    case Error::ThreadsUnavailable:
       return "ConfigError";
     default:
       return "ShapeError";
@@ -39,6 +41,7 @@ const char* exception_name(Error error) {
 
 void check(const Status& status) {
   if (status) return;
+  if (PyErr_Occurred()) throw nb::python_error();  // Ctrl-C, see interrupted
   if (status.error == Error::OutOfMemory) throw std::bad_alloc();
   if (status.error == Error::Internal) throw std::runtime_error(status.message);
   nb::object type = nb::module_::import_("ebnet.errors").attr(exception_name(status.error));
@@ -104,15 +107,41 @@ void without_gil(Run&& run) {
   check(status);
 }
 
-std::unique_ptr<Engine> load(const std::string& path, int threads, const std::string& stream) {
-  const Options options = {threads, stream_type_of(stream)};
+// The bounds a caller sets; the others stay as they are.
+Limits limits_of(const nb::dict& settings) {
+  Limits limits;
+  for (const auto& [key, value] : settings) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "work") {
+      limits.work = limits.row_work = nb::cast<std::uint64_t>(value);
+    } else if (name == "memory") {
+      limits.memory = nb::cast<std::uint64_t>(value);
+    } else if (name == "side") {
+      limits.side = limits.trained_side = nb::cast<int>(value);
+    } else {
+      throw nb::value_error(("no limit is called " + name).c_str());
+    }
+  }
+  return limits;
+}
+
+// Whether a signal's handler has raised something, as Ctrl-C's does. Only the main thread is ever told.
+bool interrupted() {
+  nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
+std::unique_ptr<Engine> load(const std::string& path, int threads, const std::string& stream,
+                             const nb::dict& limits) {
+  const Options options = {threads, stream_type_of(stream), limits_of(limits)};
   std::unique_ptr<Engine> engine;
   without_gil([&] { return Engine::load_file(path, options, &engine); });
   return engine;
 }
 
-std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const std::string& stream) {
-  const Options options = {threads, stream_type_of(stream)};
+std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const std::string& stream,
+                             const nb::dict& limits) {
+  const Options options = {threads, stream_type_of(stream), limits_of(limits)};
   std::unique_ptr<Engine> engine;
   without_gil([&] { return Engine::load(std::make_shared<MemorySource>(data.data(), data.size()), options, &engine); });
   return engine;
@@ -121,7 +150,7 @@ std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const st
 nb::tuple run(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
-  without_gil([&] { return engine.run(images, outputs.logits.data(), outputs.experts.data()); });
+  without_gil([&] { return engine.run(images, {outputs.logits.data(), outputs.experts.data()}, interrupted); });
   return nb::make_tuple(outputs.take_logits(), outputs.take_experts());
 }
 
@@ -129,7 +158,7 @@ nb::tuple trace(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
   std::vector<std::vector<float>> values;
-  without_gil([&] { return engine.trace(images, outputs.logits.data(), outputs.experts.data(), &values); });
+  without_gil([&] { return engine.run(images, {outputs.logits.data(), outputs.experts.data(), &values}, interrupted); });
   nb::list listed;
   for (std::vector<float>& value : values) {
     const std::size_t count = value.size() / outputs.batch;
@@ -142,7 +171,7 @@ nb::list profile(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
   std::vector<OpProfile> ops;
-  without_gil([&] { return engine.profile(images, outputs.logits.data(), &ops); });
+  without_gil([&] { return engine.run(images, {outputs.logits.data(), nullptr, nullptr, &ops}, interrupted); });
   nb::list listed;
   for (const OpProfile& op : ops) {
     nb::dict row;
@@ -161,8 +190,9 @@ nb::list profile(Engine& engine, const Array& array) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Engine>(module, "Engine", "A packed network, ready to run.")
-      .def_static("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("stream"))
-      .def_static("load_memory", &load_memory, nb::arg("data"), nb::arg("threads"), nb::arg("stream") = "fp32")
+      .def_static("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("stream"), nb::arg("limits"))
+      .def_static("load_memory", &load_memory, nb::arg("data"), nb::arg("threads"), nb::arg("stream") = "fp32",
+                  nb::arg("limits") = nb::dict())
       .def("run", &run, nb::arg("images"), "(logits [batch, classes], experts [layers, batch])")
       .def("trace", &trace, nb::arg("images"), "run's results and every op's value as [batch, pixels * channels]")
       .def("profile", &profile, nb::arg("images"), "Per op: name, kind, kernel, multiply-accumulates, seconds, shape")
@@ -177,9 +207,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("kernels",
                    [](const Engine& engine) {
                      std::vector<std::string> names;
-                     for (const OpWeights& op : engine.model().weights) {
-                       if (op.binary.kernel != nullptr) names.emplace_back(op.binary.kernel->name);
-                     }
+                     without_gil([&] { return engine.kernels(&names); });
                      return names;
                    })
       .def_prop_ro("file_bytes", [](const Engine& engine) { return engine.model().file_bytes; })

@@ -185,8 +185,8 @@ void run_dense_conv(const std::string& level, const std::vector<int>& numbers, c
   const DenseConv conv =
       make_dense_conv(shape, weights.data(), pointer(scale, channels, "scale"), pointer(shift, channels, "shift"),
                       activation_of(activation), pointer(slope, channels, "slope"));
-  dense_conv(conv, input.data(), in_stride, output.data(), out_stride, 0, split, level_of(level));
-  dense_conv(conv, input.data(), in_stride, output.data(), out_stride, split, shape.out_h(), level_of(level));
+  dense_conv(conv, shape, input.data(), in_stride, output.data(), out_stride, 0, split, level_of(level));
+  dense_conv(conv, shape, input.data(), in_stride, output.data(), out_stride, split, shape.out_h(), level_of(level));
 }
 
 // kind: "max" or "average"; input [h][w][channels].

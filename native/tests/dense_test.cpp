@@ -84,8 +84,8 @@ void check_conv(DenseLevel level) {
   const auto run = [&](DenseLevel at) {
     Floats output(size(s.out_h(), s.out_w(), s.out_channels), -7.0f);
     const int middle = s.out_h() / 2;
-    dense_conv(conv, input.data(), size(s.in_channels), output.data(), channels, 0, middle, at);
-    dense_conv(conv, input.data(), size(s.in_channels), output.data(), channels, middle, s.out_h(), at);
+    dense_conv(conv, s, input.data(), size(s.in_channels), output.data(), channels, 0, middle, at);
+    dense_conv(conv, s, input.data(), size(s.in_channels), output.data(), channels, middle, s.out_h(), at);
     return output;
   };
   compare("convolution", level, run(level), run(DenseLevel::scalar));
@@ -107,8 +107,8 @@ void check_conv_of_halves(DenseLevel level) {
   const auto run = [&](const DenseConv& conv) {
     Floats output(size(s.out_h(), s.out_w(), s.out_channels), -7.0f);
     AlignedBytes scratch(dense_scratch_bytes(conv));
-    dense_conv(conv, input.data(), size(s.in_channels), output.data(), channels, 0, 1, level, scratch.data());
-    dense_conv(conv, input.data(), size(s.in_channels), output.data(), channels, 1, s.out_h(), level, scratch.data());
+    dense_conv(conv, s, input.data(), size(s.in_channels), output.data(), channels, 0, 1, level, scratch.data());
+    dense_conv(conv, s, input.data(), size(s.in_channels), output.data(), channels, 1, s.out_h(), level, scratch.data());
     return output;
   };
   const auto prelu = Activation::prelu;
@@ -133,8 +133,8 @@ void check_conv_in_place(DenseLevel level) {
   const DenseConv conv = make_dense_conv(s, weights.data(), nullptr, shift.data(), Activation::relu, nullptr);
   Floats input = normal(size(s.in_h, s.in_w, s.in_channels));
   Floats expected = input;
-  dense_conv(conv, input.data(), stride, expected.data(), stride, 0, s.in_h, level);
-  dense_conv(conv, input.data(), stride, input.data(), stride, 0, s.in_h, level);
+  dense_conv(conv, s, input.data(), stride, expected.data(), stride, 0, s.in_h, level);
+  dense_conv(conv, s, input.data(), stride, input.data(), stride, 0, s.in_h, level);
   expect_same("convolution in place", level, input, expected);
 }
 

@@ -33,7 +33,7 @@ std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) 
   images.batch = batch;
   images.height = height;
   images.width = width;
-  const ebnet::Status status = engine.run(images, logits.data());
+  const ebnet::Status status = engine.run(images, {logits.data()});
   if (!status) logits.clear();
   return logits;
 }
@@ -41,8 +41,8 @@ std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) 
 void good_file(const std::string& content, ebnet::StreamType stream) {
   std::unique_ptr<ebnet::Engine> one, three;
   const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
-  expect(static_cast<bool>(ebnet::Engine::load(source, {1, stream}, &one)), "load with one thread");
-  expect(static_cast<bool>(ebnet::Engine::load(source, {3, stream}, &three)), "load with three threads");
+  expect(static_cast<bool>(ebnet::Engine::load(source, {1, stream, {}}, &one)), "load with one thread");
+  expect(static_cast<bool>(ebnet::Engine::load(source, {3, stream, {}}, &three)), "load with three threads");
   if (one == nullptr || three == nullptr) return;
   for (const int side : {8, 1, 13, 6}) {
     for (const int batch : {1, 2, 11}) {
@@ -101,8 +101,8 @@ void changed_files(const std::string& content) {
     images.bytes = pixels.data();
     images.batch = 1;
     images.height = images.width = 8;
-    const ebnet::Status status = engine->run(images, logits.data());
-    expect(static_cast<bool>(engine->run(images, logits.data())) == static_cast<bool>(status), "the same again");
+    const ebnet::Status status = engine->run(images, {logits.data()});
+    expect(static_cast<bool>(engine->run(images, {logits.data()})) == static_cast<bool>(status), "the same again");
     return status.error;
   };
   expect(error_after([](std::string&) {}) == ebnet::Error::Ok, "an unchanged file runs");

@@ -39,6 +39,18 @@ def build(directory: Path) -> Path:
     return library
 
 
+def program(name: str) -> Path:
+    """One of the core's test programs with these kernels in the engine itself."""
+    if shutil.which("cmake") is None or not Path("/usr/include/simde/x86/avx512.h").exists():
+        pytest.skip("the emulated engine needs cmake and Debian's libsimde-dev")
+    build = ROOT / "build" / "emulated"  # kept, so that a second run compiles only what changed
+    options = ["-DEBNET_EMULATE=ON", "-DEBNET_NATIVE_TESTS=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1"]
+    subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), *options], check=True, stdout=subprocess.DEVNULL)
+    make = ["cmake", "--build", str(build), "--parallel", "2", "--target", name]
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+    return next(path for path in build.rglob(name) if path.is_file())
+
+
 def runner(library: Path, name: str) -> Runner:
     """One kernel of the library behind the signature of a native kernel; its name comes back as `NAME (emulated)`."""
     function = ctypes.CDLL(str(library)).ebnet_run_emulated

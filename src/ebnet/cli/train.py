@@ -47,8 +47,7 @@ def train(
     from rich.console import Console
 
     from ebnet.errors import Interrupted
-    from ebnet.recipe.library import recipe_names
-    from ebnet.recipe.settings import load_recipe
+    from ebnet.train.recipe import load_recipe, recipe_names
 
     if list_:
         recipes = {name: load_recipe(name).description for name in recipe_names()}

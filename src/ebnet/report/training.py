@@ -1,15 +1,13 @@
 """How a run was trained: its curves, the accuracy of its stages and the usage of its experts, from its directory."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ebnet.recipe.phases import PhaseName
 from ebnet.report.figure import Bars, Lines, Series, Span
 from ebnet.report.names import layer_title
-from ebnet.runs.directory import RunDirectory
-from ebnet.runs.metrics import read_metrics
-from ebnet.runs.results import PhaseResult
+from ebnet.train.metrics import read_metrics
+from ebnet.train.results import StageResult
+from ebnet.train.run_directory import RunDirectory, finished_stages
 
 TITLES = {
     "teacher": "real-valued teacher",
@@ -27,7 +25,7 @@ class TrainingRecord:
     """What a run has written so far: its epochs in order, and the results of its finished stages."""
 
     epochs: list[dict[str, Any]]
-    results: Mapping[PhaseName, PhaseResult]
+    results: dict[str, StageResult]
 
     @property
     def usage(self) -> dict[str, list[float]]:
@@ -38,7 +36,7 @@ class TrainingRecord:
 def read_training(run: RunDirectory) -> TrainingRecord:
     """Of a finished, running or interrupted run."""
     epochs = [record for record in read_metrics(run.metrics) if record["kind"] == "epoch"]
-    return TrainingRecord(epochs, run.finished())
+    return TrainingRecord(epochs, finished_stages(run))
 
 
 def curves(record: TrainingRecord) -> list[Lines]:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebnet.arch import Arch
-from ebnet.recipe.binding import binding
-from ebnet.recipe.settings import Compute, Network, PhaseName, Recipe
-from ebnet.runs.directory import RunDirectory
-from ebnet.train.phases import PHASES, material
+from ebnet.train.recipe import Compute, Network, Recipe, StageName
+from ebnet.train.run_directory import binding
+from ebnet.train.stages import STAGES, material
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Link:
     """One stage to train, after others."""
 
     key: str
-    stage: PhaseName
+    stage: StageName
     recipe: Recipe
     """Of the stages up to this one."""
     before: tuple["Link", ...]
@@ -32,7 +31,7 @@ class Link:
     def training(self, work: Path) -> Recipe:
         """The recipe that trains this stage alone and takes the ones before it from where they were trained."""
         taken = {
-            f"stage.{link.stage}.checkpoint": str(RunDirectory(link.directory(work)).phase(link.stage).path)
+            f"stage.{link.stage}.checkpoint": str(link.directory(work) / "stages" / STAGES[link.stage].directory)
             for link in self.before
         }
         return self.recipe.changed(taken)
@@ -57,7 +56,7 @@ def _key(recipe: Recipe) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
+def _up_to(recipe: Recipe, stages: tuple[StageName, ...]) -> Recipe:
     """The recipe of the first stages, without the settings that only later ones depend on."""
     schedules = {name: recipe.settings(name).model_dump() for name in stages}
     tables = {name: recipe.table(name).model_copy(update=schedule) for name, schedule in schedules.items()}
@@ -65,10 +64,10 @@ def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
     return recipe.model_copy(update=changes | {"network": _network(recipe, stages[-1])})
 
 
-def _network(recipe: Recipe, last: PhaseName) -> Network:
+def _network(recipe: Recipe, last: StageName) -> Network:
     """The network's settings as far as the last stage depends on them; classes and channels come from the data."""
-    phase = PHASES[last]
+    stage = STAGES[last]
     config = material(
-        replace(phase.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), phase.precision
+        replace(stage.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), stage.precision
     ).to_dict()
     return Network(**{name: config[name] for name in Network.model_fields})

@@ -15,7 +15,7 @@ from ebnet.errors import ConfigError, NonFiniteError, ShapeError
 
 if TYPE_CHECKING:
     from ebnet.runtime.preprocessing import Preprocessing
-    from ebnet.runtime.results import Prediction, Trace
+    from ebnet.runtime.results import Prediction, Run, Trace
 
 
 STREAM_TYPES = ("fp32", "fp16", "bf16")
@@ -39,7 +39,7 @@ def load(path: str | os.PathLike[str], threads: int = 1, stream: str = "fp32") -
         file = resolve(file)
     if stream not in STREAM_TYPES:
         raise ConfigError(f"stream={stream!r}: expected one of {', '.join(STREAM_TYPES)}")
-    return Engine(NativeEngine.load(file, threads, stream), file)
+    return Engine(NativeEngine.load(file, threads, stream, {}), file)
 
 
 def _parsed(text: str) -> Any:
@@ -49,7 +49,10 @@ def _parsed(text: str) -> Any:
 
 
 class Engine:
-    """A packed network. Calls run without the GIL; several threads may share one engine, their calls take turns."""
+    """A packed network. Calls run without the GIL; threads may share one engine, and their calls run side by side.
+
+    What the calls share is the network; each call that runs at the same time as others has its own activations.
+    """
 
     def __init__(self, native: NativeEngine, path: str) -> None:
         self._native = native
@@ -63,8 +66,14 @@ class Engine:
 
         return Preprocessing(**_parsed(self._native.preprocessing))
 
+    def run(self, images: Any) -> "Run":
+        """Logits and chosen experts of images: NCHW float32, normalised, or NHWC uint8, normalised here."""
+        from ebnet.runtime.results import Run
+
+        return Run(*self._native.run(self._checked(images)))
+
     def __call__(self, images: Any) -> np.ndarray:
-        """Logits [batch, classes] of images: NCHW float32, normalised, or NHWC uint8, normalised here."""
+        """Logits [batch, classes]; images as in `run`."""
         return self._native.run(self._checked(images))[0]
 
     def experts(self, images: Any) -> np.ndarray:

@@ -1,6 +1,7 @@
 """What an engine gives besides logits."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,15 @@ class Prediction:
     classes: list[int]
     labels: list[str]
     probabilities: list[float]
+
+
+class Run(NamedTuple):
+    """One forward pass."""
+
+    logits: np.ndarray
+    """float32 [batch, classes]."""
+    experts: np.ndarray
+    """The expert each binary layer chose, in forward order: int64 [layers, batch]."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from torch.nn import functional as F
 
 from ebnet.data import Loader, Normalise
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.runs.state import Meter
-from ebnet.train.metrics import ExpertUsage, averages, top_k
+from ebnet.train.metrics import ExpertUsage, Meter, top_k
 
 
 @dataclass(frozen=True)
@@ -43,4 +42,4 @@ def evaluate(
         meter.add(len(labels), top1=top1, top5=top5, loss=F.cross_entropy(logits, labels).item())
         usage.add(layers)
     model.train(was_training)
-    return Evaluation(**averages(meter, device), usage=usage.shares())
+    return Evaluation(**meter.averages(device), usage=usage.shares())

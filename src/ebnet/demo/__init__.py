@@ -1,1 +1,0 @@
-"""The newcomer's tour through the whole house."""
