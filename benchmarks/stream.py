@@ -24,8 +24,8 @@ from rich.table import Table
 
 import ebnet
 from ebnet.errors import EbnetError
+from ebnet.recipe.settings import Data
 from ebnet.train.pictures import Pictures
-from ebnet.train.recipe import Data
 from ebnet.zoo import PREFIX, cards
 from peers import EXPERTS, NETWORK, SIDE
 

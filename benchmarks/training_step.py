@@ -23,7 +23,7 @@ from ebnet.data import open_generated
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.train.allocator import keep_freed_memory
 from ebnet.train.loop import Trainer
-from ebnet.train.stages import STAGES, Stage, start_network
+from ebnet.train.phases import PHASES, Phase, start_network
 
 CLASSES, BATCHES = 10, 4
 
@@ -40,11 +40,11 @@ class Training:
         made = open_generated("train", count, CLASSES, side, self.channels)
         pictures = ebnet.train.Pictures.open(data, (made, made))
         self.loader = pictures.training(self.settings.batch_size, seed=0)
-        source = self.recipe.table(STAGES[stage].name).distill_from
+        source = self.recipe.table(PHASES[stage].name).distill_from
         self.trainer = Trainer(
-            self._network(STAGES[stage]),
-            self._network(STAGES[source]) if source else None,
-            STAGES[stage],
+            self._network(PHASES[stage]),
+            self._network(PHASES[source]) if source else None,
+            PHASES[stage],
             self.recipe,
             len(self.loader),
             pictures.normalise,
@@ -93,8 +93,8 @@ class Training:
                 yield images, labels, step
                 step += 1
 
-    def _network(self, stage: Stage) -> ExpertBinaryNetwork:
-        return start_network(stage.config(self.recipe, CLASSES, self.channels), stage, None, seed=0)
+    def _network(self, phase: Phase) -> ExpertBinaryNetwork:
+        return start_network(phase.config(self.recipe, CLASSES, self.channels), phase, None, seed=0)
 
 
 def resident(field: str) -> int:

@@ -10,9 +10,17 @@ import pytest
 from hypothesis import settings
 
 from tests.browser import browser
+from tests.groups import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from tests.skipped import pytest_terminal_summary
 from tests.tiny_run import tiny_run
 
-__all__ = ["browser", "tiny_run"]
+__all__ = [
+    "browser",
+    "pytest_collection_modifyitems",
+    "pytest_terminal_summary",
+    "pytest_xdist_make_scheduler",
+    "tiny_run",
+]
 
 settings.register_profile("ebnet", deadline=None, print_blob=True)
 settings.load_profile("ebnet")

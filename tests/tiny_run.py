@@ -36,8 +36,8 @@ def some_digits(count: int, split: str) -> "ArrayDataset":
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
-    from ebnet.pack.file import pack
-    from ebnet.pack.source import open_packable
+    from ebnet.packing.file import pack
+    from ebnet.packing.source import open_packable
     from ebnet.train import train
 
     directory = tmp_path_factory.mktemp("tiny")

@@ -1,8 +1,7 @@
 // Lookups and sums of the AVX2 kernel: avx2.cpp has the idea.
 #pragma once
+#include "base/inline.h"
 #include "bconv/avx2_codes.h"
-
-#define EBNET_INLINE inline __attribute__((always_inline))
 
 namespace ebnet::avx2 {
 namespace {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ebnet.models.pretrained import load_pretrained as load_pretrained
     from ebnet.models.registry import create_model as create_model
     from ebnet.models.registry import list_models as list_models
-    from ebnet.pack.file import pack as pack
+    from ebnet.packing.file import pack as pack
     from ebnet.runtime.engine import Engine as Engine
     from ebnet.runtime.engine import load as load
 
@@ -28,8 +28,9 @@ _HOME = {
     "list_models": "ebnet.models.registry",
     "load": "ebnet.runtime.engine",
     "load_pretrained": "ebnet.models.pretrained",
+    "pack": "ebnet.packing.file",
 }
-_PACKAGES = ("cost", "data", "models", "nn", "pack", "search", "train")
+_PACKAGES = ("cost", "data", "models", "nn", "recipe", "runs", "search", "train")
 
 __all__ = [
     "Arch",

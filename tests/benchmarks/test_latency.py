@@ -82,6 +82,7 @@ def test_reasons_have_one_line() -> None:
     assert reason(MemoryError()) == "MemoryError"
 
 
+@pytest.mark.slow
 def test_who_dies_on_the_way_leaves_the_others_alone() -> None:
     dying = Peer("dying", "Dying", "ebnet", "tests.benchmarks.broken:dies_later", tolerance=10)
     going_on = Peer("x", "X", "ebnet", "tests.benchmarks.broken:guesses", tolerance=inf)
@@ -91,6 +92,7 @@ def test_who_dies_on_the_way_leaves_the_others_alone() -> None:
     assert len(second.seconds) == 3
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), "--peers", "none", "--rounds", "2", "--json", "--plot", "latency.svg"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from _pytest.mark import ParameterSet
 
 from bireal18 import bireal18
 from peers import PEERS, Peer
@@ -10,7 +11,12 @@ from pictures import error, fit, pictures
 from resnet18 import resnet18
 
 
-@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+def marked(peer: Peer) -> ParameterSet:
+    """All peers together take a minute; torch stands for them in the quick tests."""
+    return pytest.param(peer, id=peer.name, marks=[] if peer.name == "torch" else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("peer", [marked(peer) for peer in PEERS])
 def test_logits_are_the_networks(peer: Peer) -> None:
     try:
         contestant = Contestant(peer, batch=1, threads=1)

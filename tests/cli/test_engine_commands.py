@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from ebnet.cli.app import app
 from ebnet.errors import CheckpointError, FormatError
-from tests.pack.networks import random_network
+from tests.packing.networks import random_network
 
 
 def run(*words: object, code: int = 0) -> str:

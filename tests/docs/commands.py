@@ -13,10 +13,10 @@ from ebnet.cli.app import app
 from ebnet.cli.search import RunByDefault
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 PROGRAMS = ("build/c/examples/c/classify", "cmake", "curl", "ebnet", "make", "native/emulate/run.sh")
-PROGRAMS += ("native/fuzz/run.sh", "pip", "python", "python3", "torchrun")
+PROGRAMS += ("native/fuzz/run.sh", "pip", "pytest", "python", "python3", "torchrun")
 BEFORE = r"(?:(?:\w+=\S+|chrt -f \d+|taskset -c \d+)\s+)*"
 """What may stand before a program: settings of the environment, the scheduler and the core."""
 

@@ -32,7 +32,7 @@ def execute(command: Shown, place: Path, database: Callable[[], str]) -> None:
 
     `database` gives the address of a PostgreSQL server, started when first asked for.
     """
-    if command.program == "make":
+    if command.program == "make" and command.line != "make":
         target = command.words[1]
         assert command_of_make(target).endswith(MADE_BY[target])
         command = replace(command, line=MADE_BY[target])
@@ -49,6 +49,8 @@ def execute(command: Shown, place: Path, database: Callable[[], str]) -> None:
         assert '"label"' in said
     elif command.words[0] == "ebnet":
         in_process(command, place)
+    elif command.program in ("make", "pytest"):
+        in_shell(line, ROOT)
     elif command.program == "cmake":
         with builds.alone(BUILT.name):
             BUILT.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from PIL import Image
 from ebnet.data.fetch import SOURCES, Source
 from ebnet.models.registry import create_model
 from ebnet.nn import Precision
-from ebnet.pack.file import pack
+from ebnet.packing.file import pack
 from ebnet.runtime.bench import bench
 from tests.docs.commands import ROOT
 from tests.models.official_reference import random_state

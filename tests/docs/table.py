@@ -116,13 +116,21 @@ SHORTER = [
 MADE_BY = {
     "demo": "ebnet demo",
     "docs": "mkdocs build --strict",
-    "test": "OMP_NUM_THREADS=1 .venv/bin/pytest -q -n 2 --dist loadfile",
+    "test": 'pytest -q -n 2 --dist loadfile -m "not slow"',
+    "test-all": "pytest -q -n 2 --dist loadfile",
 }
 """What a target of the Makefile runs at the end, checked with `make -n` and then run in the scratch directory: make
 itself would set up an environment, and write into the checkout."""
 
 NOT_RUN = {
-    r"make test$": "would run itself; `make -n` is asked that it runs pytest",
+    r"make setup$": "comes before these tests; tests/test_maintenance.py asks what it does when",
+    r"make test(-all)?$": "would run itself; `make -n` is asked that it runs pytest",
     r"native/emulate/run.sh": "boots an emulated machine for minutes; run it by hand",
 }
 """The exceptions."""
+
+SHARE_A_PLACE = {"docs/index.md": "README.md"}
+"""Documents whose commands go on from those of another."""
+
+SLOW = ("docs/c-api.md", "docs/engine.md", "docs/results.md", "docs/search.md", "docs/training.md")
+"""Documents that `make test` leaves to `make test-all`: they compile, measure or train for more than some seconds."""

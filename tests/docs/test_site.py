@@ -49,10 +49,10 @@ def test_fetches_nothing_from_elsewhere(site: Path) -> None:
 
 
 def test_every_document_is_in_the_navigation(site: Path) -> None:
-    for document in (ROOT / "docs").glob("*.md"):
-        page = site / "index.html" if document.stem == "index" else site / document.stem / "index.html"
-        assert page.is_file()
-        assert document.name in (ROOT / "mkdocs.yml").read_text(), f"{document.name} is not in mkdocs.yml"
+    for document in (ROOT / "docs").rglob("*.md"):
+        name = document.relative_to(ROOT / "docs")
+        assert (site / name.parent / ("" if name.stem == "index" else name.stem) / "index.html").is_file()
+        assert f" {name}\n" in (ROOT / "mkdocs.yml").read_text(), f"{name} is not in mkdocs.yml"
 
 
 def test_reference_has_signatures_and_snippets_are_filled_in(site: Path) -> None:
@@ -62,10 +62,13 @@ def test_reference_has_signatures_and_snippets_are_filled_in(site: Path) -> None
     assert "ebnet_load_memory" in re.sub(r"<[^>]+>", "", (site / "c-api" / "index.html").read_text())
 
 
-def test_files_that_concepts_name_exist() -> None:
-    named = re.findall(r"`((?:src|native|examples)/[\w/.-]+)`", (ROOT / "docs" / "concepts.md").read_text())
-    assert len(named) > 15
-    assert [path for path in named if not (ROOT / path).exists()] == []
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "SECURITY.md", "docs/concepts.md", "docs/decisions"])
+def test_files_that_a_map_names_exist(document: str) -> None:
+    pages = [ROOT / document] if document.endswith(".md") else sorted((ROOT / document).glob("*.md"))
+    text = "".join(page.read_text() for page in pages)
+    named = re.findall(r"`((?:src|native|examples|tests|benchmarks|docs)/[\w/.-]+)`", text)
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists() and "NAME" not in path and "FILE" not in path] == []
 
 
 @pytest.mark.parametrize("width", [1000, 360])

@@ -20,9 +20,9 @@ from ebnet.report.observe import observe
 from ebnet.report.page import Report
 from ebnet.report.run import run_report
 from ebnet.report.source import make_report
+from ebnet.runs.directory import RunDirectory
 from ebnet.runtime.bench import bench
 from ebnet.train.pictures import Pictures
-from ebnet.train.run_directory import RunDirectory
 from tests.browser import watch
 from tests.tiny_run import TinyRun
 

@@ -3,9 +3,9 @@
 import pytest
 
 from ebnet.errors import ConfigError
+from ebnet.recipe.settings import Recipe, load_recipe
 from ebnet.reproduce.chain import chain
 from ebnet.reproduce.claim import claim_names, load_claim, parse_claim
-from ebnet.train.recipe import Recipe, load_recipe
 
 
 def keys(recipe: Recipe) -> list[str]:

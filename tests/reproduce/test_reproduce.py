@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ebnet.cli.app import main
 from ebnet.reproduce.claim import load_claim
 from ebnet.reproduce.document import document
 from ebnet.reproduce.order import Order
@@ -124,6 +125,7 @@ def ebnet(*words: str, where: Path) -> "subprocess.Popen[str]":
     )
 
 
+@pytest.mark.slow
 def test_stopped_in_the_middle_and_called_again(tmp_path: Path) -> None:
     """SIGKILL to everything at some point, SIGTERM at another: the third call ends with every record."""
     for number in (signal.SIGKILL, signal.SIGTERM):
@@ -148,17 +150,22 @@ def test_stopped_in_the_middle_and_called_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "r" / "runs").glob("*.json"))) == 6
 
 
-def test_unknown_claims_and_missing_records_are_told(tmp_path: Path) -> None:
-    def run(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "ebnet", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+def test_unknown_claims_and_missing_records_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
 
-    assert "no claim is called 'nonsense'" in run("reproduce", "nonsense").stderr
-    assert "which claims?" in run("reproduce").stderr
-    assert "nowhere holds no records" in run("results", "nowhere").stderr
-    listed = run("reproduce", "--list", "--json")
-    assert {claim["verdict"] for claim in json.loads(listed.stdout)} == {"not run"}
+    def said(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["ebnet", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return err if end.value.code else out
+
+    assert "no claim is called 'nonsense'" in said("reproduce", "nonsense")
+    assert "which claims?" in said("reproduce")
+    assert "nowhere holds no records" in said("results", "nowhere")
+    assert {claim["verdict"] for claim in json.loads(said("reproduce", "--list", "--json"))} == {"not run"}
 
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 import ebnet
 from ebnet.errors import ConfigError, DataError, NonFiniteError, ShapeError
 from ebnet.runtime.preprocessing import Preprocessing
-from tests.pack.networks import random_network
+from tests.packing.networks import random_network
 from tests.runtime.tiny_file import TinyFile
 
 

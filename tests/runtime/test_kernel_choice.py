@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ebnet._native import kernels
 
 import ebnet
-from tests.pack.networks import random_network
+from ebnet._native import kernels
+from tests.packing.networks import random_network
 
 IMAGES = np.random.default_rng(0).standard_normal((2, 3, 32, 32), dtype=np.float32)
 SHAPE = [128, 128, 1, 1, 1, 1, 1, 0, 0, 1, 1, 8, 8]

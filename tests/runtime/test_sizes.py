@@ -10,7 +10,7 @@ from ebnet._native import kernels
 
 import ebnet
 from tests.native import emulated
-from tests.pack.networks import random_network
+from tests.packing.networks import random_network
 
 SIDES = [56, 24, 48, 8]
 """Between them the last stages' rows are of 1 to 8 outputs; AVX-512's carry-save kernel needs 7."""

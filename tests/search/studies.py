@@ -7,6 +7,7 @@ from typing import Any
 
 from ebnet.arch import Arch
 from ebnet.models.config import NetworkConfig
+from ebnet.recipe.settings import load_recipe
 from ebnet.search.budget import Budget, Prices
 from ebnet.search.candidate import Candidate
 from ebnet.search.directory import create_directory
@@ -14,7 +15,6 @@ from ebnet.search.settings import Settings
 from ebnet.search.space import PAPER_DIRECTIONS, Space
 from ebnet.search.storage import open_storage
 from ebnet.search.study import Study
-from ebnet.train.recipe import load_recipe
 
 NETWORK = NetworkConfig(Arch.parse("1111-0.25-1:1:1:1"), num_classes=10, in_channels=1)
 SIZE = 28

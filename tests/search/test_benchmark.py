@@ -22,7 +22,7 @@ def benchmark():
 
 
 @pytest.mark.parametrize("random_base", [False, True])
-@pytest.mark.parametrize("name", ["mnist5k", "mnist5k-one-epoch"])
+@pytest.mark.parametrize("name", [pytest.param("mnist5k", marks=pytest.mark.slow), "mnist5k-one-epoch"])
 def test_the_staged_search_is_at_least_as_good_as_random_search(benchmark, name, random_base):
     table = read_table(shipped_table(name))
     assert len(table.accuracies) == 72

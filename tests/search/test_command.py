@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from ebnet.cli.app import app
 from ebnet.errors import ConfigError, EbnetError, StudyError
+from ebnet.recipe.settings import load_recipe
 from ebnet.search.candidate import Candidate
 from ebnet.search.directory import open_study
 from ebnet.search.reduced import full_recipe, reduced_recipe
-from ebnet.train.recipe import load_recipe
 
 RECIPE = """
 name = "stripes"

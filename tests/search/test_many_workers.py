@@ -22,7 +22,7 @@ CHOSEN = settings(per_direction=2, combinations=2)
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request):
     if request.param == "sqlite":
         yield ""

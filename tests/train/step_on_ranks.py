@@ -7,19 +7,20 @@ from safetensors.torch import save_file
 
 from ebnet.data import Loader, Normalise, PadCrop
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.runs.state import Meter
 from ebnet.train.distributed import process_group, rank, world_size
 from ebnet.train.loop import Trainer
-from ebnet.train.metrics import Meter
-from ebnet.train.stages import STAGES
+from ebnet.train.metrics import averages
+from ebnet.train.phases import PHASES
 from tests.train.tiny import pictures, tiny
 
 
 def main(out: str) -> None:
-    device, recipe, stage = torch.device("cpu"), tiny(), STAGES["stage1-experts"]
+    device, recipe, stage = torch.device("cpu"), tiny(), PHASES["stage1-experts"]
     torch.set_num_threads(1)
     with process_group(device):
         torch.manual_seed(0)
-        teacher = ExpertBinaryNetwork(STAGES["teacher"].config(recipe, 10, 3), STAGES["teacher"].precision)
+        teacher = ExpertBinaryNetwork(PHASES["teacher"].config(recipe, 10, 3), PHASES["teacher"].precision)
         network = ExpertBinaryNetwork(stage.config(recipe, 10, 3), stage.precision)
         trainer = Trainer(network, teacher, stage, recipe, 1, Normalise((0.5,) * 3, (0.2,) * 3), device)
         loader = Loader(pictures()[0], PadCrop(8), 48, shuffle=True, rank=rank(), world_size=world_size())
@@ -28,7 +29,7 @@ def main(out: str) -> None:
         meter.add(len(labels), **trainer.step(images, labels, 3))
         tensors = {f"gradient {name}": p.grad for name, p in network.named_parameters() if p.grad is not None}
         tensors |= {f"buffer {name}": value.float() for name, value in network.named_buffers()}
-        tensors["terms"] = torch.tensor([mean for _, mean in sorted(meter.averages().items())])
+        tensors["terms"] = torch.tensor([mean for _, mean in sorted(averages(meter).items())])
         if rank() == 0:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, out)
 

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from ebnet.cli.app import app
 from ebnet.errors import ConfigError
-from ebnet.train.recipe import parse_recipe, recipe_names
-from ebnet.train.recipe_text import read_toml
+from ebnet.recipe.settings import parse_recipe, recipe_names
+from ebnet.recipe.text import read_toml
 from tests.train.tiny import write_recipe
 
 runner = CliRunner()

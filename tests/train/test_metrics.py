@@ -1,21 +1,22 @@
 """What is measured, against counts done by hand."""
 
 import json
-from pathlib import Path
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from ebnet.train.metrics import ExpertUsage, Meter, MetricsLog, collapsed, top_k
+from ebnet.runs.state import Meter
+from ebnet.train.metrics import ExpertUsage, averages, collapsed, top_k
 
 
 def test_averages_weigh_batches_by_their_size() -> None:
     meter = Meter()
     meter.add(3, loss=1.0, labels=0.5)
     meter.add(1, loss=5.0, labels=0.5)
-    assert meter.averages() == {"loss": 2.0, "labels": 0.5}
-    assert Meter(**json.loads(json.dumps(meter.to_dict()))) == meter
+    assert averages(meter) == {"loss": 2.0, "labels": 0.5}
+    assert Meter(**json.loads(json.dumps(asdict(meter)))) == meter
 
 
 def test_top_one_and_top_five() -> None:
@@ -39,25 +40,3 @@ def test_expert_usage_and_its_warning() -> None:
     assert shares == {"a": [0.375, 0.125, 0.5], "b": [0.0, 1.0]}
     assert collapsed(shares, 0.95) == ["expert 1 of b takes 100.0% of the pictures"]
     assert collapsed({"a": [0.95, 0.05]}, 0.95) == []
-
-
-def test_the_log_forgets_what_is_going_to_be_repeated(tmp_path: Path) -> None:
-    log = MetricsLog(tmp_path / "metrics.jsonl")
-    log.write({"step": 1})
-    position = log.position()
-    log.write({"step": 2})
-    log.rewind(position)
-    log.write({"step": 3})
-    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [1, 3]
-
-
-def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    log = MetricsLog(tmp_path / "metrics.jsonl", tmp_path / "tensorboard")
-    log.write({"stage": "stage2", "step": 7, "epoch": 1, "val": {"top1": 0.5}, "usage": {"a": [0.25, 0.75]}})
-    log.close()
-    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(e.step, e.value) for e in events.Scalars("stage2/val/top1")] == [(7, 0.5)]
-    assert [e.value for e in events.Scalars("stage2/usage/a/1")] == [0.75]

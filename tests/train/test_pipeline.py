@@ -10,10 +10,10 @@ import torch
 import ebnet
 from ebnet.errors import CheckpointError, ConfigError
 from ebnet.nn import Precision
-from ebnet.train import RunResult, load_stage, train
+from ebnet.recipe.settings import PHASE_NAMES
+from ebnet.train import RunDirectory, RunResult, load_phase, train
 from ebnet.train.loop import Trainer
-from ebnet.train.recipe import STAGE_NAMES
-from ebnet.train.stages import STAGES, start_network
+from ebnet.train.phases import PHASES, start_network
 from tests.train.tiny import pictures, tiny
 
 SMALL = {"schedule__batch_size": 16, "schedule__epochs": 1}
@@ -25,17 +25,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 
 def test_every_stage_is_there_with_its_precision_and_experts(run: RunResult) -> None:
-    assert tuple(run.stages) == STAGE_NAMES
+    assert tuple(run.phases) == PHASE_NAMES
     expected = {
         "teacher": (Precision.REAL, 1),
         "stage1-one-expert": (Precision.BINARY_INPUT, 1),
         "stage1-experts": (Precision.BINARY_INPUT, 2),
         "stage2": (Precision.BINARY, 2),
     }
-    for name in STAGE_NAMES:
-        network = load_stage(run.out, name)
+    for name in PHASE_NAMES:
+        network = load_phase(run.out, name)
         assert (network.precision, network.config.experts) == expected[name]
-        directory = run.out / "stages" / STAGES[name].directory
+        directory = RunDirectory(run.out).phase(name).path
         assert {path.name for path in directory.iterdir()} == {
             "last.safetensors",
             "best.safetensors",
@@ -43,15 +43,15 @@ def test_every_stage_is_there_with_its_precision_and_experts(run: RunResult) -> 
             *(["previous.safetensors"] if (directory / "previous.safetensors").exists() else []),
         }
         state = json.loads((directory / "state.json").read_text())
-        assert state["position"]["result"]["top1"] == run.stages[name].top1
-        assert 0 <= run.stages[name].top1 <= run.stages[name].top5 <= 1
+        assert state["position"]["result"]["top1"] == run.phases[name].top1
+        assert 0 <= run.phases[name].top1 <= run.phases[name].top5 <= 1
 
 
 def test_the_final_network_can_be_taken_away(run: RunResult) -> None:
     assert run.final is not None
     network = ebnet.load_pretrained(run.final)
     assert network.precision is Precision.BINARY
-    trained = load_stage(run.out, "stage2")
+    trained = load_phase(run.out, "stage2")
     assert all(torch.equal(a, b) for a, b in zip(network.parameters(), trained.parameters(), strict=True))
     preprocessing = json.loads((run.final / "preprocessing.json").read_text())
     assert preprocessing["size"] == preprocessing["resize"] == preprocessing["crop"] == 8
@@ -62,7 +62,7 @@ def test_the_final_network_can_be_taken_away(run: RunResult) -> None:
 def test_the_metrics_tell_each_stage_and_term(run: RunResult) -> None:
     records = [json.loads(line) for line in (run.out / "metrics.jsonl").read_text().splitlines()]
     epochs = [record for record in records if record["kind"] == "epoch"]
-    assert [record["stage"] for record in epochs] == list(STAGE_NAMES)
+    assert [record["stage"] for record in epochs] == list(PHASE_NAMES)
     assert set(epochs[0]["train"]) == {"loss", "labels"}
     assert set(epochs[3]["train"]) == {"loss", "labels", "logits", "attention"}
     total = epochs[3]["train"]["labels"] + epochs[3]["train"]["logits"] + epochs[3]["train"]["attention"]
@@ -88,26 +88,26 @@ def test_the_same_seed_gives_the_same_network_and_another_one_does_not(run: RunR
         train(tiny(**one, seed=seed), tmp_path / name, datasets=pictures())
     assert torch.equal(state, torch.get_rng_state()), "the caller's random numbers must not be disturbed"
     weights = [
-        load_stage(path, "teacher").classifier.weight for path in (run.out, tmp_path / "same", tmp_path / "other")
+        load_phase(path, "teacher").classifier.weight for path in (run.out, tmp_path / "same", tmp_path / "other")
     ]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
 
 def test_each_stage_starts_from_the_one_before(run: RunResult) -> None:
-    teacher = load_stage(run.out, "teacher")
+    teacher = load_phase(run.out, "teacher")
     weights = {name: value.clone() for name, value in teacher.state_dict().items()}
-    one = start_network(teacher.config, STAGES["stage1-one-expert"], teacher, 0)
+    one = start_network(teacher.config, PHASES["stage1-one-expert"], teacher, 0)
     assert all(torch.equal(value, weights[name]) for name, value in one.state_dict().items())
     assert one.precision is Precision.BINARY_INPUT
-    experts = start_network(one.config.with_experts(2), STAGES["stage1-experts"], one, 0)
+    experts = start_network(one.config.with_experts(2), PHASES["stage1-experts"], one, 0)
     for name, layer in experts.binary_layers().items():
         for expert in layer.expert_weights:  # type: ignore[union-attr]
             assert torch.equal(expert, weights[f"{name}.weight"])
-    two = start_network(experts.config, STAGES["stage2"], experts, 0)
+    two = start_network(experts.config, PHASES["stage2"], experts, 0)
     assert two.precision is Precision.BINARY
     deeper = start_network(
-        tiny(network__arch="1112-0.0625-1:1:1:1").network.config(10, 3, 1), STAGES["teacher"], two, 0
+        tiny(network__arch="1112-0.0625-1:1:1:1").network.config(10, 3, 1), PHASES["teacher"], two, 0
     )
     assert deeper.config.arch.blocks == (1, 1, 1, 2)
 
@@ -120,13 +120,13 @@ def test_the_teacher_is_loaded_frozen_and_in_eval_mode(
 
     def watched(self: Trainer, *arguments: Any) -> dict[str, float]:
         assert self.teacher is not None
-        first = self.stage.name not in seen
-        seen.setdefault(self.stage.name, {k: v.clone() for k, v in self.teacher.state_dict().items()})
+        first = self.phase.name not in seen
+        seen.setdefault(self.phase.name, {k: v.clone() for k, v in self.teacher.state_dict().items()})
         assert not any(module.training for module in self.teacher.modules())
         assert not any(parameter.requires_grad for parameter in self.teacher.parameters())
         terms = step(self, *arguments)
         assert all(parameter.grad is None for parameter in self.teacher.parameters())
-        before = seen[self.stage.name]
+        before = seen[self.phase.name]
         assert all(torch.equal(value, before[name]) for name, value in self.teacher.state_dict().items())
         assert not first or terms["logits"] > 0
         return terms
@@ -139,7 +139,7 @@ def test_the_teacher_is_loaded_frozen_and_in_eval_mode(
         ("stage1-experts", "teacher"),
         ("stage2", "stage1-experts"),
     ):
-        trained = load_stage(tmp_path / "run", teacher).state_dict()  # type: ignore[arg-type]
+        trained = load_phase(tmp_path / "run", teacher).state_dict()  # type: ignore[arg-type]
         assert trained.keys() == seen[student].keys()
         assert all(torch.equal(value, trained[name]) for name, value in seen[student].items())
 
@@ -154,9 +154,9 @@ def test_a_ready_checkpoint_takes_the_place_of_a_stage(run: RunResult, tmp_path:
         }
     )
     result = train(recipe, tmp_path / "run", datasets=pictures())
-    for name in result.stages:
-        assert result.stages[name].source is not None
-        assert result.stages[name].top1 == run.stages[name].top1
+    for name in result.phases:
+        assert result.phases[name].source is not None
+        assert result.phases[name].top1 == run.phases[name].top1
     assert result.final is not None
     assert (result.final / "model.safetensors").read_bytes() == (run.out / "final" / "model.safetensors").read_bytes()
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(
         {
             "stages": [stage],
             f"stage.{stage}.checkpoint": str(run.out / source),
-            **{f"stage.{name}": {} for name in STAGE_NAMES if name != stage},
+            **{f"stage.{name}": {} for name in PHASE_NAMES if name != stage},
             **({} if stage == "teacher" else {f"stage.{stage}.distill_from": None}),
         }
     )
@@ -193,18 +193,18 @@ def test_a_deeper_teacher_teaches_by_stage(tmp_path: Path) -> None:
         }
     )
     result = train(recipe, tmp_path / "run", datasets=pictures())
-    assert load_stage(result.out, "teacher").config.arch.blocks == (1, 1, 2, 2)
-    assert load_stage(result.out, "stage1-one-expert").config.arch.blocks == (1, 1, 1, 1)
+    assert load_phase(result.out, "teacher").config.arch.blocks == (1, 1, 2, 2)
+    assert load_phase(result.out, "stage1-one-expert").config.arch.blocks == (1, 1, 1, 1)
     assert result.final is None
     assert result.last.name == "stage1-one-expert"
 
 
 def test_experts_can_start_from_scratch_and_one_expert_is_an_ordinary_run(tmp_path: Path) -> None:
     scratch = tiny(**SMALL).changed({"stages": ["stage1-experts"], "stage": {}})
-    assert load_stage(train(scratch, tmp_path / "a", datasets=pictures()).out, "stage1-experts").config.experts == 2
+    assert load_phase(train(scratch, tmp_path / "a", datasets=pictures()).out, "stage1-experts").config.experts == 2
     one = scratch.changed({"network.experts": 1, "stages": ["stage1-one-expert", "stage1-experts", "stage2"]})
     result = train(one, tmp_path / "b", datasets=pictures())
-    assert result.stages["stage2"].usage == {}
+    assert result.phases["stage2"].usage == {}
 
 
 def test_a_caller_hears_of_each_epoch_and_may_stop_the_run(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_caller_hears_of_each_epoch_and_may_stop_the_run(tmp_path: Path) -> No
     assert [record["epoch"] for record in records] == [0, 1]
     assert [("val" in record) for record in records] == [False, True]
     result = train(recipe, tmp_path / "run", datasets=pictures())
-    assert result.stages["teacher"].epochs == 3
+    assert result.phases["teacher"].epochs == 3
 
 
 def test_other_ways_to_compute_train_too(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from ebnet.cli.app import app
 from ebnet.errors import CheckpointError, Interrupted
+from ebnet.runs.checkpoint import load_checkpoint
+from ebnet.runs.phase import LAST, PREVIOUS
 from ebnet.train import Reporter, train
-from ebnet.train.checkpoint import LAST, PREVIOUS, load_checkpoint
 from ebnet.train.loop import Trainer
 from tests.train.tiny import pictures, tiny, write_recipe
 

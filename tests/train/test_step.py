@@ -6,18 +6,18 @@ import torch
 from ebnet.data import Normalise
 from ebnet.errors import NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.recipe.settings import PhaseName, Recipe
 from ebnet.train.loop import Trainer
-from ebnet.train.recipe import Recipe, StageName
-from ebnet.train.stages import STAGES
+from ebnet.train.phases import PHASES
 from tests.train.tiny import tiny
 
 NORMALISE = Normalise((0.5,) * 3, (0.2,) * 3)
 PLAIN = {"schedule__mixup": 0.0, "schedule__warmup_epochs": 0.0, "schedule__milestones": (), "stage": {}}
 
 
-def _trainer(recipe: Recipe, name: StageName, teacher: ExpertBinaryNetwork | None = None) -> Trainer:
+def _trainer(recipe: Recipe, name: PhaseName, teacher: ExpertBinaryNetwork | None = None) -> Trainer:
     torch.manual_seed(0)
-    stage = STAGES[name]
+    stage = PHASES[name]
     network = ExpertBinaryNetwork(stage.config(recipe, 10, 3), stage.precision)
     return Trainer(network, teacher, stage, recipe, 10, NORMALISE, torch.device("cpu"))
 
@@ -70,7 +70,7 @@ def test_mixup_reaches_the_loss() -> None:
 
 
 @pytest.mark.parametrize("name", ["stage1-experts", "stage2"])
-def test_dead_experts_and_empty_batches_of_experts_train(name: StageName) -> None:
+def test_dead_experts_and_empty_batches_of_experts_train(name: PhaseName) -> None:
     trainer = _trainer(tiny(**PLAIN, schedule__weight_decay=0.0), name)
     layers = trainer.network.binary_layers()
     with torch.no_grad():

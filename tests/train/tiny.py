@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ebnet.data import ArrayDataset, open_generated
-from ebnet.train.recipe import Recipe, parse_recipe
+from ebnet.recipe.settings import Recipe, parse_recipe
 
 VALUES: dict[str, Any] = {
     "name": "tiny",

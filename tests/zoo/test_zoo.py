@@ -13,9 +13,7 @@ from ebnet import zoo
 from ebnet.cost import profile
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
-from ebnet.train.judge import judge_packed
-from ebnet.train.recipe import Data, load_recipe
-from tests.tiny_run import TinyRun
+from ebnet.recipe.settings import load_recipe
 
 NAMES = sorted(path.stem for path in zoo.HOME.glob("*.ebn"))
 
@@ -90,12 +88,3 @@ def test_the_list_and_the_cards(tmp_path: Path) -> None:
     shown = run("zoo", "card", "digits-e4", where=tmp_path).stdout
     assert "ebnet train demo --set seed=0" in shown
     assert "in the engine" in shown
-
-
-def test_a_run_of_ones_own_is_published(tmp_path: Path, tiny_run: TinyRun) -> None:
-    done = run("zoo", "add", str(tiny_run.run), "mine", "--title", "digits", "--into", "shelf", where=tmp_path)
-    assert done.returncode == 0, done.stderr
-    card = zoo.Card.from_json((tmp_path / "shelf" / "mine.json").read_text())
-    again = judge_packed(tmp_path / "shelf" / "mine.ebn", Data(**card.data))
-    assert again.top1 == card.top1
-    assert card.bytes == (tmp_path / "shelf" / "mine.ebn").stat().st_size

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ebnet.report.demo import DemoResult
+    from ebnet.demo.tour import DemoResult
 
 
 def demo(
@@ -29,8 +29,8 @@ def demo(
 
     from rich.console import Console
 
+    from ebnet.demo.tour import demo as run
     from ebnet.errors import Interrupted
-    from ebnet.report.demo import demo as run
     from ebnet.train.progress import make_reporter
 
     console = Console(stderr=json_)

@@ -35,19 +35,19 @@ def eval(
 
     in_the_zoo = in_zoo(run)
     if in_the_zoo is not None:
-        from ebnet.train.judge import judge_packed
-        from ebnet.train.recipe import Data
+        from ebnet.publish.evaluate import evaluate_packed
+        from ebnet.recipe.settings import Data
         from ebnet.zoo import card
 
         if stage is not None or best:
             raise typer.BadParameter(f"{run} is a finished network: --stage and --best are for runs")
         settings = Data(**card(in_the_zoo).data)
         place = settings if data is None else settings.model_copy(update={"root": str(data)})
-        name, evaluation = str(run), judge_packed(run, place)
+        name, evaluation = str(run), evaluate_packed(run, place)
     else:
-        from ebnet.train.judge import judge_run
+        from ebnet.train.evaluate_run import evaluate_run
 
-        name, evaluation = judge_run(run, stage=stage, data=data, best=best, device=device)
+        name, evaluation = evaluate_run(run, phase=stage, data=data, best=best, device=device)
     if json_:
         typer.echo(json.dumps({"stage": name} | evaluation.to_dict()))
         return

@@ -15,8 +15,8 @@ def export_onnx(
 
     Example: `ebnet export-onnx runs/demo -o net.onnx`
     """
-    from ebnet.pack.onnx import export_onnx as write
-    from ebnet.pack.source import open_packable
+    from ebnet.packing.onnx import export_onnx as write
+    from ebnet.packing.source import open_packable
 
     write(open_packable(source).model, output)
     console = Console()

@@ -17,8 +17,8 @@ def pack(
     Example: `ebnet pack runs/demo -o net.ebn --reals fp16`
     """
     from ebnet.cost.profile import profile
-    from ebnet.pack.file import pack as write
-    from ebnet.pack.source import open_packable
+    from ebnet.packing.file import pack as write
+    from ebnet.packing.source import open_packable
 
     packable = open_packable(source)
     write(packable.model, output, reals, packable.preprocessing, packable.labels)  # type: ignore[arg-type]

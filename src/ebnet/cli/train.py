@@ -47,7 +47,8 @@ def train(
     from rich.console import Console
 
     from ebnet.errors import Interrupted
-    from ebnet.train.recipe import load_recipe, recipe_names
+    from ebnet.recipe.library import recipe_names
+    from ebnet.recipe.settings import load_recipe
 
     if list_:
         recipes = {name: load_recipe(name).description for name in recipe_names()}

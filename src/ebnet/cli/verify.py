@@ -11,7 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     import numpy as np
 
-    from ebnet.pack.verify import Verification
+    from ebnet.packing.verify import Verification
     from ebnet.runtime.engine import Engine
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
@@ -34,8 +34,8 @@ def verify(
 
     Example: `ebnet verify net.ebn --against runs/demo --data photos/`
     """
-    from ebnet.pack.source import open_packable
-    from ebnet.pack.verify import verify as compare
+    from ebnet.packing.source import open_packable
+    from ebnet.packing.verify import verify as compare
     from ebnet.runtime.engine import load
     from ebnet.runtime.inspect import inspect
 

@@ -78,7 +78,7 @@ def add(
 
     Example: `ebnet zoo add runs/demo digits-e4 --title "ten digits"`
     """
-    from ebnet.train.publish import publish
+    from ebnet.publish.publish import publish
     from ebnet.zoo import HOME
 
     directory = into or HOME

@@ -13,7 +13,7 @@ from ebnet.nn.sign import Ste
 try:
     from ebnet._native import train as kernels
 except ImportError:  # a source tree without a build trains through torch alone
-    kernels = None
+    kernels = None  # type: ignore[assignment]
 
 
 SMALL_MAP = 64

@@ -6,16 +6,14 @@ from ebnet.cost.profile import profile
 from ebnet.cost.table import megabytes, short
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.pretrained import load_pretrained
+from ebnet.recipe.phases import PhaseName
 from ebnet.report.costs import cost_figures, float_bytes
 from ebnet.report.observe import classes_of_experts, embedding, observe
 from ebnet.report.page import Report, Section, Thumbnails
 from ebnet.report.speed import read_bench, speed_facts, speed_sections
 from ebnet.report.training import TITLES, TrainingRecord, curves, expert_usage, read_training, stage_accuracy
-from ebnet.train.checkpoint import LAST
+from ebnet.runs.directory import RunDirectory, load_phase
 from ebnet.train.pictures import Pictures
-from ebnet.train.recipe import Recipe
-from ebnet.train.run_directory import RunDirectory
-from ebnet.train.stages import load_stage
 
 
 def run_report(path: Path, bench: Path | None = None, data: Path | None = None) -> Report:
@@ -37,7 +35,7 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
             [*curves(record), *stage_accuracy(record)],
         )
     ]
-    network, stage = _network(run, recipe)
+    network, stage = _network(run)
     thumbnails: Thumbnails | None = None
     facts = _accuracy_facts(record)
     if network is not None:
@@ -63,14 +61,12 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
     return Report(f"{recipe.name}: an expert binary network", subtitle, facts, sections, thumbnails)
 
 
-def _network(run: RunDirectory, recipe: Recipe) -> tuple[ExpertBinaryNetwork | None, str | None]:
+def _network(run: RunDirectory) -> tuple[ExpertBinaryNetwork | None, str | None]:
     """The finished network, or that of the last stage which has one."""
     if run.final.is_dir():
         return load_pretrained(run.final), "stage2"
-    for name in reversed(recipe.stages):
-        if (run.stage(name) / LAST).exists():
-            return load_stage(run.path, name), name
-    return None, None
+    trained = run.trained()
+    return (load_phase(run.path, trained[-1]), trained[-1]) if trained else (None, None)
 
 
 def _experts(
@@ -89,5 +85,5 @@ def _experts(
 
 
 def _accuracy_facts(record: TrainingRecord) -> list[tuple[str, str]]:
-    names = {"stage2": "top-1, all binary", "teacher": "top-1, real-valued teacher"}
+    names: dict[PhaseName, str] = {"stage2": "top-1, all binary", "teacher": "top-1, real-valued teacher"}
     return [(f"{record.results[n].top1:.1%}", title) for n, title in names.items() if n in record.results]

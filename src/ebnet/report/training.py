@@ -1,13 +1,15 @@
 """How a run was trained: its curves, the accuracy of its stages and the usage of its experts, from its directory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ebnet.recipe.phases import PhaseName
 from ebnet.report.figure import Bars, Lines, Series, Span
 from ebnet.report.names import layer_title
-from ebnet.train.metrics import read_metrics
-from ebnet.train.results import StageResult
-from ebnet.train.run_directory import RunDirectory, finished_stages
+from ebnet.runs.directory import RunDirectory
+from ebnet.runs.metrics import read_metrics
+from ebnet.runs.results import PhaseResult
 
 TITLES = {
     "teacher": "real-valued teacher",
@@ -25,7 +27,7 @@ class TrainingRecord:
     """What a run has written so far: its epochs in order, and the results of its finished stages."""
 
     epochs: list[dict[str, Any]]
-    results: dict[str, StageResult]
+    results: Mapping[PhaseName, PhaseResult]
 
     @property
     def usage(self) -> dict[str, list[float]]:
@@ -36,7 +38,7 @@ class TrainingRecord:
 def read_training(run: RunDirectory) -> TrainingRecord:
     """Of a finished, running or interrupted run."""
     epochs = [record for record in read_metrics(run.metrics) if record["kind"] == "epoch"]
-    return TrainingRecord(epochs, finished_stages(run))
+    return TrainingRecord(epochs, run.finished())
 
 
 def curves(record: TrainingRecord) -> list[Lines]:

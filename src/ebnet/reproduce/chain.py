@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebnet.arch import Arch
-from ebnet.train.recipe import Compute, Network, Recipe, StageName
-from ebnet.train.run_directory import binding
-from ebnet.train.stages import STAGES, material
+from ebnet.recipe.binding import binding
+from ebnet.recipe.settings import Compute, Network, PhaseName, Recipe
+from ebnet.runs.directory import RunDirectory
+from ebnet.train.phases import PHASES, material
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Link:
     """One stage to train, after others."""
 
     key: str
-    stage: StageName
+    stage: PhaseName
     recipe: Recipe
     """Of the stages up to this one."""
     before: tuple["Link", ...]
@@ -31,7 +32,7 @@ class Link:
     def training(self, work: Path) -> Recipe:
         """The recipe that trains this stage alone and takes the ones before it from where they were trained."""
         taken = {
-            f"stage.{link.stage}.checkpoint": str(link.directory(work) / "stages" / STAGES[link.stage].directory)
+            f"stage.{link.stage}.checkpoint": str(RunDirectory(link.directory(work)).phase(link.stage).path)
             for link in self.before
         }
         return self.recipe.changed(taken)
@@ -56,7 +57,7 @@ def _key(recipe: Recipe) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _up_to(recipe: Recipe, stages: tuple[StageName, ...]) -> Recipe:
+def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
     """The recipe of the first stages, without the settings that only later ones depend on."""
     schedules = {name: recipe.settings(name).model_dump() for name in stages}
     tables = {name: recipe.table(name).model_copy(update=schedule) for name, schedule in schedules.items()}
@@ -64,10 +65,10 @@ def _up_to(recipe: Recipe, stages: tuple[StageName, ...]) -> Recipe:
     return recipe.model_copy(update=changes | {"network": _network(recipe, stages[-1])})
 
 
-def _network(recipe: Recipe, last: StageName) -> Network:
+def _network(recipe: Recipe, last: PhaseName) -> Network:
     """The network's settings as far as the last stage depends on them; classes and channels come from the data."""
-    stage = STAGES[last]
+    phase = PHASES[last]
     config = material(
-        replace(stage.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), stage.precision
+        replace(phase.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), phase.precision
     ).to_dict()
     return Network(**{name: config[name] for name in Network.model_fields})

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ebnet.errors import ConfigError
-from ebnet.train.recipe import Recipe, load_recipe
-from ebnet.train.recipe_text import explain, read_toml
+from ebnet.recipe.settings import Recipe, load_recipe
+from ebnet.recipe.text import explain, read_toml
 
 SEEDS = 3
 """Seeds that a verdict needs at least."""

@@ -13,7 +13,7 @@ from ebnet.errors import CheckpointError
 from ebnet.files import write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.reproduce.chain import Link
-from ebnet.train.results import StageResult
+from ebnet.runs.results import PhaseResult
 
 COSTS = ("bops", "real_macs", "flops", "binary_weights", "real_parameters", "bytes_fp32", "bytes_fp16")
 
@@ -63,7 +63,7 @@ class Records:
         }
 
     def record(
-        self, link: Link, result: StageResult, epochs: list[dict[str, Any]], network: ExpertBinaryNetwork
+        self, link: Link, result: PhaseResult, epochs: list[dict[str, Any]], network: ExpertBinaryNetwork
     ) -> dict[str, Any]:
         """The record of a finished stage."""
         cost = profile(network, link.recipe.data.size).to_dict()

@@ -4,26 +4,23 @@
 `Order`. Workers share nothing but the directories: whoever locks a stage trains it, and a record ends it.
 """
 
-import fcntl
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ebnet.data import Dataset
 from ebnet.errors import Interrupted, NonFiniteError
+from ebnet.recipe.settings import Data, Recipe
 from ebnet.reproduce.chain import Link
 from ebnet.reproduce.order import Order
 from ebnet.reproduce.records import Records
-from ebnet.train.metrics import read_metrics
+from ebnet.runs.directory import RunDirectory, load_phase
+from ebnet.runs.lock import locked
+from ebnet.runs.metrics import read_metrics
 from ebnet.train.pictures import Pictures
 from ebnet.train.pipeline import train
-from ebnet.train.recipe import Data, Recipe
-from ebnet.train.run_directory import RunDirectory
-from ebnet.train.stages import load_stage
 
 SECONDS_BETWEEN_LOOKS = 2.0
 
@@ -43,7 +40,7 @@ def work(order: Order) -> None:
 
 def _trained(link: Link, order: Order, records: Records) -> bool:
     """Train a stage to its record, unless another worker is at it."""
-    with _locked(order.work / f"{link.key}.lock") as mine:
+    with locked(order.work / f"{link.key}.lock") as mine:
         if not mine or records.has(link.key):
             return False
         recipe = link.training(order.work)
@@ -55,24 +52,12 @@ def _trained(link: Link, order: Order, records: Records) -> bool:
 
 def _record(link: Link, recipe: Recipe, directory: Path, records: Records) -> dict[str, Any]:
     try:
-        result = train(recipe, directory, datasets=_pictures(recipe.data)).stages[link.stage]
+        result = train(recipe, directory, datasets=_pictures(recipe.data)).phases[link.stage]
     except NonFiniteError as error:
         return records.failure(link, str(error))
     lines = read_metrics(RunDirectory(directory).metrics)
     epochs = [_epoch(line) for line in lines if line["kind"] == "epoch" and line["stage"] == link.stage]
-    return records.record(link, result, epochs, load_stage(directory, link.stage))
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+    return records.record(link, result, epochs, load_phase(directory, link.stage))
 
 
 @cache

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
+from ebnet.recipe.settings import Overrides, Recipe, load_recipe
 from ebnet.search.budget import Budgets, Prices, primary
 from ebnet.search.candidate import Candidate
 from ebnet.search.directions import Strategy, best, next_phase
@@ -17,7 +18,6 @@ from ebnet.search.settings import Settings
 from ebnet.search.space import PAPER_DIRECTIONS, Direction, Space
 from ebnet.search.storage import open_storage
 from ebnet.search.study import Study
-from ebnet.train.recipe import Overrides, Recipe, load_recipe
 
 
 def new_settings(
@@ -77,7 +77,7 @@ def new_settings(
 
 def shared_network(recipe: Recipe) -> NetworkConfig:
     """The recipe's network for its data; opening the data finds a missing set now rather than in a worker."""
-    from ebnet.train import Pictures
+    from ebnet.train.pictures import Pictures
 
     pictures = Pictures.open(recipe.data)
     return recipe.network.config(pictures.val.num_classes, pictures.val.channels, recipe.network.experts)

@@ -1,12 +1,11 @@
-"""Judging a candidate: training it with Stage I at the reduced schedule."""
+"""How good a candidate is: training it with Stage I at the reduced schedule."""
 
-import fcntl
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 from ebnet.errors import StudyError
+from ebnet.runs.directory import RunDirectory
 from ebnet.search.candidate import Candidate
 from ebnet.search.settings import Settings
 
@@ -27,7 +26,7 @@ class StageOneTraining:
     """
 
     def __init__(self, settings: Settings, directory: Path, data: Path | None = None) -> None:
-        from ebnet.train import Pictures
+        from ebnet.train.pictures import Pictures
 
         self._settings, self._directory, self._data = settings, directory, data
         recipe = self._recipe(settings.strategy.base)
@@ -35,7 +34,7 @@ class StageOneTraining:
         self._datasets = (pictures.train, pictures.val)
 
     def __call__(self, candidate: Candidate, report: Report) -> float:
-        from ebnet.train import train
+        from ebnet.train.pipeline import train
 
         epochs = 0
 
@@ -46,8 +45,8 @@ class StageOneTraining:
                 report(epochs, record["val"]["top1"])
 
         run = _free_directory(self._directory / "candidates" / _file_name(candidate))
-        result = train(self._recipe(candidate), run, datasets=self._datasets, on_epoch=on_epoch)
-        shutil.rmtree(run / "stages", ignore_errors=True)
+        result = train(self._recipe(candidate), run.path, datasets=self._datasets, on_epoch=on_epoch)
+        run.drop_checkpoints()
         return result.last.top1
 
     def _recipe(self, candidate: Candidate) -> Any:
@@ -59,17 +58,10 @@ def _file_name(candidate: Candidate) -> str:
     return candidate.key.replace(":", ".").replace(" ", "_")
 
 
-def _free_directory(path: Path) -> Path:
+def _free_directory(path: Path) -> RunDirectory:
     """`path`, or a numbered one beside it while a worker that was given up for dead still trains there."""
     for number in range(1, 100):
-        place = path if number == 1 else path.with_name(f"{path.name}.{number}")
-        lock = place / ".lock"
-        if not lock.exists():
-            return place
-        with lock.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            return place
+        run = RunDirectory(path if number == 1 else path.with_name(f"{path.name}.{number}"))
+        if not run.in_use:
+            return run
     raise StudyError(f"{path} and its numbered neighbours are all in use; end the workers that train there")

@@ -80,16 +80,17 @@ class LatencyMeter:
     def _runner(self, config: NetworkConfig) -> _Runner:
         import torch
 
-        import ebnet
         from ebnet.models.network import ExpertBinaryNetwork
         from ebnet.nn import Precision
+        from ebnet.packing.file import pack
+        from ebnet.runtime.engine import load
 
         with torch.random.fork_rng():
             torch.manual_seed(0)
             model = ExpertBinaryNetwork(config, Precision.BINARY).eval()
         with tempfile.TemporaryDirectory() as directory:
-            packed = ebnet.pack(model, Path(directory) / "candidate.ebn")
-            engine = ebnet.load(packed, threads=self._threads)
+            packed = pack(model, Path(directory) / "candidate.ebn")
+            engine = load(packed, threads=self._threads)
         picture = np.random.default_rng(0).standard_normal((1, config.in_channels, self._size, self._size))
         return _Runner(engine, picture.astype(np.float32))
 

@@ -7,8 +7,8 @@ candidate is trained with binary activations and real weights only, for fewer ep
 from typing import Any
 
 from ebnet.arch import Arch
+from ebnet.recipe.settings import Recipe, parse_recipe
 from ebnet.search.candidate import Candidate
-from ebnet.train.recipe import Recipe, parse_recipe
 
 FRACTION = 5
 """Candidates get a fifth of the recipe's epochs unless told otherwise."""

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
+from ebnet.recipe.settings import Recipe, parse_recipe
 from ebnet.search.budget import Budget, Budgets
 from ebnet.search.candidate import Candidate
 from ebnet.search.directions import Strategy
 from ebnet.search.reduced import reduced_recipe
 from ebnet.search.space import DIRECTIONS, Direction, Space
-from ebnet.train.recipe import Recipe, parse_recipe
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from torch.nn import functional as F
 
 from ebnet.data import Loader, Normalise
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.train.metrics import ExpertUsage, Meter, top_k
+from ebnet.runs.state import Meter
+from ebnet.train.metrics import ExpertUsage, averages, top_k
 
 
 @dataclass(frozen=True)
@@ -42,4 +43,4 @@ def evaluate(
         meter.add(len(labels), top1=top1, top5=top5, loss=F.cross_entropy(logits, labels).item())
         usage.add(layers)
     model.train(was_training)
-    return Evaluation(**meter.averages(device), usage=usage.shares())
+    return Evaluation(**averages(meter, device), usage=usage.shares())

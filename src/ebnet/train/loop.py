@@ -10,29 +10,30 @@ from torch.nn.parallel import DistributedDataParallel
 from ebnet.data import Normalise
 from ebnet.errors import NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.recipe.phases import number
+from ebnet.recipe.settings import Recipe, Schedule
 from ebnet.train.distributed import is_distributed, sync_batch_norm
 from ebnet.train.losses import attention_transfer, logit_distillation, soft_cross_entropy
 from ebnet.train.mixup import mix, mixup_weight
-from ebnet.train.recipe import Recipe, Schedule
+from ebnet.train.phases import Phase
 from ebnet.train.schedule import LearningRate
-from ebnet.train.stages import Stage
 
 
 class Trainer:
-    """The network of one stage with its optimizer, learning rate and teacher."""
+    """The network of one phase with its optimizer, learning rate and teacher."""
 
     def __init__(
         self,
         network: ExpertBinaryNetwork,
         teacher: ExpertBinaryNetwork | None,
-        stage: Stage,
+        phase: Phase,
         recipe: Recipe,
         steps_per_epoch: int,
         normalise: Normalise,
         device: torch.device,
     ) -> None:
-        self.recipe, self.stage, self.device, self.normalise = recipe, stage, device, normalise
-        self.settings: Schedule = recipe.settings(stage.name)
+        self.recipe, self.phase, self.device, self.normalise = recipe, phase, device, normalise
+        self.settings: Schedule = recipe.settings(phase.name)
         self.network = self._placed(network).train()
         self.teacher = None if teacher is None else self._placed(teacher).eval().requires_grad_(False)
         self.model = self._wrapped(self.network)
@@ -53,7 +54,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
         self.optimizer.zero_grad()
-        mixing = mixup_weight(self.settings.mixup, self.recipe.seed, self.stage.number, step)
+        mixing = mixup_weight(self.settings.mixup, self.recipe.seed, number(self.phase.name), step)
         totals: dict[str, float] = {}
         for pictures, classes, synced in self._parts(images, labels):
             with synced, self._autocast():
@@ -116,9 +117,9 @@ class Trainer:
     def _not_finite(self, totals: dict[str, float], step: int) -> str:
         terms = ", ".join(f"{name} = {value:g}" for name, value in totals.items())
         return (
-            f"the loss is no longer a number in step {step} of {self.stage.name} ({terms}) at a learning rate of "
+            f"the loss is no longer a number in step {step} of {self.phase.name} ({terms}) at a learning rate of "
             f"{self.rate(step):g}. The weights of this step were not used and the checkpoint before it is untouched: "
-            f"lower stage.{self.stage.name}.learning_rate or lengthen its warmup_epochs, in a new run"
+            f"lower stage.{self.phase.name}.learning_rate or lengthen its warmup_epochs, in a new run"
         )
 
 

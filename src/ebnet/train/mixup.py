@@ -8,11 +8,11 @@ from torch.nn import functional as F
 _MIXUP = 0x6D69787570  # "mixup": keeps these draws apart from other uses of the same seed
 
 
-def mixup_weight(alpha: float, seed: int, stage: int, step: int) -> float:
+def mixup_weight(alpha: float, seed: int, phase: int, step: int) -> float:
     """lambda ~ Beta(alpha, alpha) of one step, a function of its arguments alone."""
     if alpha == 0:
         return 1.0
-    return float(np.random.default_rng([_MIXUP, seed, stage, step]).beta(alpha, alpha))
+    return float(np.random.default_rng([_MIXUP, seed, phase, step]).beta(alpha, alpha))
 
 
 def mix(images: Tensor, labels: Tensor, num_classes: int, weight: float) -> tuple[Tensor, Tensor]:

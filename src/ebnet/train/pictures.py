@@ -5,8 +5,8 @@ from typing import Any
 
 from ebnet.data import CentreCrop, Dataset, Loader, Normalise, PadCrop, RandomResizedCrop, Transform, open_dataset
 from ebnet.errors import ConfigError
+from ebnet.recipe.settings import Data
 from ebnet.train.distributed import rank, world_size
-from ebnet.train.recipe import Data
 
 VALIDATION_BATCH = 256
 

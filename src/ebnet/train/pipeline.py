@@ -1,26 +1,32 @@
 """The paper's training policy from the first stage to the last, in a directory that any later call goes on in."""
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from ebnet.data import Dataset
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.recipe.phases import PhaseName
+from ebnet.recipe.settings import Overrides, Recipe, load_recipe
+from ebnet.runs.checkpoint import Checkpoint
+from ebnet.runs.directory import RunDirectory, load_phase
+from ebnet.runs.final import write_final
+from ebnet.runs.metrics import MetricsLog
+from ebnet.runs.phase import network_of
+from ebnet.runs.results import PhaseResult, RunResult
+from ebnet.runs.state import PhaseState, Position
 from ebnet.train.allocator import keep_freed_memory
-from ebnet.train.checkpoint import LAST, Checkpoint, load_newest, save_checkpoint
 from ebnet.train.distributed import barrier, part_of_batch, pick_device, process_group, rank
 from ebnet.train.evaluation import Evaluation, evaluate
+from ebnet.train.given import load_given
 from ebnet.train.loop import Trainer
-from ebnet.train.metrics import MetricsLog
+from ebnet.train.phase_run import OnEpoch, PhaseRun, state_of
+from ebnet.train.phases import PHASES, Phase, start_network
 from ebnet.train.pictures import Pictures
 from ebnet.train.progress import Reporter
-from ebnet.train.recipe import Overrides, Recipe, StageName, load_recipe
-from ebnet.train.results import RunResult, StageResult
-from ebnet.train.run_directory import RunDirectory
 from ebnet.train.signals import StopRequest
-from ebnet.train.stage_run import OnEpoch, Position, StageRun
-from ebnet.train.stages import STAGES, Stage, load_ready, load_stage, network_of, start_network
 
 
 def train(
@@ -60,12 +66,24 @@ def train(
             part_of_batch(recipe.settings(name).batch_size, recipe.compute.accumulation)
         pictures = Pictures.open(recipe.data, datasets)
         reporter = reporter if reporter is not None and rank() == 0 else Reporter()
-        with run.claimed(recipe), StopRequest() as stop, torch.random.fork_rng():
-            log = MetricsLog(run.metrics, run.path / "tensorboard" if tensorboard and rank() == 0 else None)
+        with _claimed(run, recipe), StopRequest() as stop, torch.random.fork_rng():
+            log = MetricsLog(run.metrics, run.tensorboard if tensorboard and rank() == 0 else None)
             try:
                 return _Pipeline(recipe, run, pictures, device, log, reporter, stop, on_epoch).complete()
             finally:
                 log.close()
+
+
+@contextmanager
+def _claimed(run: RunDirectory, recipe: Recipe) -> Iterator[None]:
+    """The run for all processes of the training: the first one claims it, the others wait until it has."""
+    if rank() > 0:
+        barrier()
+        yield
+        return
+    with run.claimed(recipe):
+        barrier()
+        yield
 
 
 def _resolved(recipe: Recipe | str | Path, overrides: Overrides, data: str | Path | None) -> Recipe:
@@ -90,87 +108,80 @@ class _Pipeline:
         self.log, self.reporter, self.stop, self.on_epoch = log, reporter, stop, on_epoch
 
     def complete(self) -> RunResult:
-        results: dict[str, StageResult] = {}
+        results: dict[str, PhaseResult] = {}
         network: ExpertBinaryNetwork | None = None
         metrics_start = 0
         for name in self.recipe.stages:
-            network, position = self._stage(STAGES[name], network, metrics_start)
+            network, position = self._phase(PHASES[name], network, metrics_start)
             assert position.result is not None
-            results[name] = StageResult.from_dict(position.result)
+            results[name] = position.result
             metrics_start = position.metrics_position
-            self.reporter.stage_finished(results[name])
+            self.reporter.phase_finished(results[name])
         final = self._final(network) if "stage2" in results else None
         result = RunResult(self.run.path, results, final)
         self.reporter.finished(result)
         return result
 
-    def _stage(
-        self, stage: Stage, before: ExpertBinaryNetwork | None, metrics_start: int
+    def _phase(
+        self, phase: Phase, before: ExpertBinaryNetwork | None, metrics_start: int
     ) -> tuple[ExpertBinaryNetwork, Position]:
-        """The network at the end of a stage: trained, given, or finished in an earlier call."""
-        checkpoint = load_newest(self.run.stage(stage.name), self.reporter.say)
+        """The network at the end of a phase: trained, given, or finished in an earlier call."""
+        checkpoint = self.run.phase(phase.name).newest(self.reporter.say)
         if checkpoint is not None:
-            position = Position.from_state(checkpoint.state["position"])
+            position = PhaseState.from_dict(checkpoint.state).position
             if position.result is not None:
                 return network_of(checkpoint), position
-        config = stage.config(self.recipe, self.pictures.val.num_classes, self.pictures.val.channels)
-        table = self.recipe.table(stage.name)
+        config = phase.config(self.recipe, self.pictures.val.num_classes, self.pictures.val.channels)
+        table = self.recipe.table(phase.name)
         if table.checkpoint is not None:
-            return self._given(stage, load_ready(table.checkpoint, stage, config), table.checkpoint, metrics_start)
-        network = start_network(config, stage, before, self.recipe.seed)
+            return self._given(
+                phase, load_given(table.checkpoint, phase, config, self.reporter.say), table.checkpoint, metrics_start
+            )
+        network = start_network(config, phase, before, self.recipe.seed_of(phase.name))
         trainer = Trainer(
             network,
             self._teacher(table.distill_from),
-            stage,
+            phase,
             self.recipe,
-            self.pictures.steps_per_epoch(self.recipe.settings(stage.name).batch_size),
+            self.pictures.steps_per_epoch(self.recipe.settings(phase.name).batch_size),
             self.pictures.normalise,
             self.device,
         )
-        stage_run = StageRun(trainer, self.pictures, self.run, self.log, self.reporter, self.stop, self.on_epoch)
-        position = stage_run.complete(checkpoint, metrics_start)
+        phase_run = PhaseRun(trainer, self.pictures, self.run, self.log, self.reporter, self.stop, self.on_epoch)
+        position = phase_run.complete(checkpoint, metrics_start)
         return trainer.network.cpu(), position
 
-    def _teacher(self, name: StageName | None) -> ExpertBinaryNetwork | None:
-        return None if name is None else load_stage(self.run.path, name)
+    def _teacher(self, name: PhaseName | None) -> ExpertBinaryNetwork | None:
+        return None if name is None else load_phase(self.run.path, name)
 
     def _given(
-        self, stage: Stage, network: ExpertBinaryNetwork, source: str, metrics_start: int
+        self, phase: Phase, network: ExpertBinaryNetwork, source: str, metrics_start: int
     ) -> tuple[ExpertBinaryNetwork, Position]:
-        """A network given in place of a stage: judged, and kept with the run like a trained one."""
+        """A network given in place of a phase: evaluated, and kept with the run like a trained one."""
         network = network.to(self.device)
-        judged = evaluate(network, self.pictures.validation(), self.pictures.normalise, self.device)
-        position = Position(metrics_position=metrics_start, result=_given_result(stage, judged, source).to_dict())
-        state = {
-            "stage": stage.name,
-            "network": network.config.to_dict(),
-            "precision": network.precision.value,
-            "threads": torch.get_num_threads(),
-            "position": asdict(position),
-        }
+        found = evaluate(network, self.pictures.validation(), self.pictures.normalise, self.device)
+        position = Position(metrics_position=metrics_start, result=_given_result(phase, found, source))
         if rank() == 0:
-            directory = self.run.stage(stage.name)
-            directory.mkdir(parents=True, exist_ok=True)
-            save_checkpoint(directory / LAST, Checkpoint(Checkpoint.join(model=network.state_dict()), state))
-            self.run.write_state(stage.name, state)
+            tensors = Checkpoint.join(model=network.state_dict())
+            self.run.phase(phase.name).save_last(tensors, state_of(phase, network, position))
         barrier()
         return network.cpu(), position
 
     def _final(self, network: ExpertBinaryNetwork | None) -> Path:
         if rank() == 0 and network is not None and not self.run.final.exists():
-            self.run.write_final(network, self.pictures.preprocessing(), list(self.pictures.val.classes))
+            write_final(self.run.path, network, self.pictures.preprocessing(), list(self.pictures.val.classes))
         barrier()
         return self.run.final
 
 
-def _given_result(stage: Stage, judged: Evaluation, source: str) -> StageResult:
-    return StageResult(
-        name=stage.name,
-        top1=judged.top1,
-        top5=judged.top5,
-        loss=judged.loss,
-        usage=judged.usage,
-        best_top1=judged.top1,
+def _given_result(phase: Phase, found: Evaluation, source: str) -> PhaseResult:
+    return PhaseResult(
+        name=phase.name,
+        top1=found.top1,
+        top5=found.top5,
+        loss=found.loss,
+        usage=found.usage,
+        best_top1=found.top1,
         best_epoch=-1,
         epochs=0,
         steps=0,

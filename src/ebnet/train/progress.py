@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ebnet.train.results import RunResult, StageResult
+from ebnet.runs.results import PhaseResult, RunResult
 
 
 class Reporter:
@@ -15,14 +15,14 @@ class Reporter:
     def say(self, message: str) -> None:
         """A remark or a warning."""
 
-    def stage_started(self, name: str, start_step: int, steps: int) -> None: ...
+    def phase_started(self, name: str, start_step: int, steps: int) -> None: ...
 
     def stepped(self, step: int, record: dict[str, Any] | None) -> None:
         """After each step; `record` is the line written to the metrics, where one was."""
 
     def epoch_finished(self, record: dict[str, Any]) -> None: ...
 
-    def stage_finished(self, result: StageResult) -> None: ...
+    def phase_finished(self, result: PhaseResult) -> None: ...
 
     def finished(self, result: RunResult) -> None: ...
 
@@ -39,7 +39,7 @@ class PlainReporter(Reporter):
     def say(self, message: str) -> None:
         self.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
-    def stage_started(self, name: str, start_step: int, steps: int) -> None:
+    def phase_started(self, name: str, start_step: int, steps: int) -> None:
         self.say(f"{name}: {'going on at step ' + str(start_step) if start_step else 'begins'}, {steps} steps in all")
 
     def stepped(self, step: int, record: dict[str, Any] | None) -> None:
@@ -52,7 +52,7 @@ class PlainReporter(Reporter):
     def epoch_finished(self, record: dict[str, Any]) -> None:
         self.say(epoch_line(record))
 
-    def stage_finished(self, result: StageResult) -> None:
+    def phase_finished(self, result: PhaseResult) -> None:
         origin = f"taken from {result.source}" if result.source else f"trained in {result.seconds:.0f} s"
         self.say(f"{result.name}: done, {origin}, top-1 {result.top1:.2%}")
 
@@ -61,13 +61,13 @@ class PlainReporter(Reporter):
 
 
 class TerminalReporter(PlainReporter):
-    """Bars for the steps of a stage, lines for its epochs."""
+    """Bars for the steps of a phase, lines for its epochs."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._bar: Progress | None = None
 
-    def stage_started(self, name: str, start_step: int, steps: int) -> None:
+    def phase_started(self, name: str, start_step: int, steps: int) -> None:
         self.close()
         columns = (
             TextColumn("{task.description}"),
@@ -89,9 +89,9 @@ class TerminalReporter(PlainReporter):
             note = f"loss {record['train']['loss']:.3f}, {record['images_per_second']:.0f} images/s"
             self._bar.update(self._task, note=note)
 
-    def stage_finished(self, result: StageResult) -> None:
+    def phase_finished(self, result: PhaseResult) -> None:
         self.close()
-        super().stage_finished(result)
+        super().phase_finished(result)
 
     def close(self) -> None:
         if self._bar is not None:
@@ -110,21 +110,21 @@ def epoch_line(record: dict[str, Any]) -> str:
 
 
 def result_table(result: RunResult) -> Table:
-    """The accuracy of every stage."""
+    """The accuracy of every phase."""
     table = Table(title=f"{result.out}")
-    for column in ("stage", "top-1 %", "top-5 %", "loss", "best top-1 %", "epochs", "images/s", "seconds"):
-        table.add_column(column, justify="left" if column == "stage" else "right")
-    for stage in result.stages.values():
-        given = stage.source is not None
+    for column in ("phase", "top-1 %", "top-5 %", "loss", "best top-1 %", "epochs", "images/s", "seconds"):
+        table.add_column(column, justify="left" if column == "phase" else "right")
+    for phase in result.phases.values():
+        given = phase.source is not None
         table.add_row(
-            stage.name,
-            f"{100 * stage.top1:.2f}",
-            f"{100 * stage.top5:.2f}",
-            f"{stage.loss:.4f}",
-            f"{100 * stage.best_top1:.2f}",
-            "given" if given else str(stage.epochs),
-            "" if given else f"{stage.images_per_second:.0f}",
-            "" if given else f"{stage.seconds:.1f}",
+            phase.name,
+            f"{100 * phase.top1:.2f}",
+            f"{100 * phase.top5:.2f}",
+            f"{phase.loss:.4f}",
+            f"{100 * phase.best_top1:.2f}",
+            "given" if given else str(phase.epochs),
+            "" if given else f"{phase.images_per_second:.0f}",
+            "" if given else f"{phase.seconds:.1f}",
         )
     return table
 

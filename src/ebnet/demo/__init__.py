@@ -1,0 +1,1 @@
+"""The newcomer's tour through the whole house."""

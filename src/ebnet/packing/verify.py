@@ -1,0 +1,152 @@
+"""Does the engine compute what the torch model computes? Logits, experts, and layer by layer where it first differs.
+
+The two add in different orders, so a pre-sign value within float error of 0 may get the other sign, which changes
+everything after it. Such values are counted, and a difference that starts with one is called explained.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ebnet.models.block import BinaryUnit
+from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing.program import folded
+from ebnet.runtime.engine import Engine
+from ebnet.runtime.results import Trace
+
+NEAR_ZERO = 2.0**-18
+"""A pre-sign value s * x + b is within float error of 0 where it is below this part of abs(s * x) + abs(b)."""
+
+TOLERANCE = 1e-3
+"""Largest difference of logits, relative to the image's largest logit."""
+
+
+@dataclass(frozen=True)
+class LayerDifference:
+    """One binary layer's input over all images."""
+
+    name: str
+    near_zero: int
+    """Pre-sign values within float error of 0."""
+    flipped: int
+    """Signs that differ."""
+    max_difference: float
+    """Of the layer's output, relative to its largest value."""
+    experts_differ: int
+
+
+@dataclass(frozen=True)
+class Verification:
+    images: int
+    max_absolute: float
+    max_relative: float
+    top1_agreement: float
+    experts_agreement: float
+    within_tolerance: int
+    """Images whose logits agree to `TOLERANCE`."""
+    explained: int
+    """Further images whose first difference is a sign within float error of 0."""
+    first_difference: str | None
+    """The first layer with a differing sign."""
+    layers: list[LayerDifference]
+
+    @property
+    def unexplained(self) -> int:
+        return self.images - self.within_tolerance - self.explained
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"unexplained": self.unexplained}
+
+
+def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Verification:
+    """Run both on normalised NCHW float32 images and compare."""
+    trace = engine.trace(images)
+    logits, seen = _torch_pass(model, images)
+    scale = np.abs(logits).max(1).clip(1e-12)
+    difference = np.abs(trace.logits - logits).max(1)
+    close = difference <= TOLERANCE * scale
+
+    layers = []
+    explained = np.zeros(len(images), bool)
+    diverged = np.zeros(len(images), bool)
+    experts_equal = []
+    binary_ops = [i for i, op in enumerate(engine.program) if op["op"] == "binary"]
+    for layer, (index, unit) in enumerate(zip(binary_ops, seen, strict=True)):
+        near, flipped = _signs(trace, engine.program[index]["in"][0], images, unit)
+        value = trace.values[index].transpose(0, 3, 1, 2)
+        expert_differs = trace.experts[layer] != unit.experts
+        experts_equal.append(~expert_differs)
+        apart = flipped.any((1, 2, 3)) | expert_differs
+        first = apart & ~diverged
+        explained |= first & (flipped <= near).all((1, 2, 3)) & ~expert_differs
+        diverged |= apart
+        layers.append(
+            LayerDifference(
+                engine.program[index]["name"],
+                int(near.sum()),
+                int(flipped.sum()),
+                float(np.abs(value - unit.output).max() / max(np.abs(unit.output).max(), 1e-12)),
+                int(expert_differs.sum()),
+            )
+        )
+    return Verification(
+        images=len(images),
+        max_absolute=float(difference.max()),
+        max_relative=float((difference / scale).max()),
+        top1_agreement=float((trace.logits.argmax(1) == logits.argmax(1)).mean()),
+        experts_agreement=float(np.mean(experts_equal)),
+        within_tolerance=int(close.sum()),
+        explained=int((explained & ~close).sum()),
+        first_difference=next((row.name for row in layers if row.flipped or row.experts_differ), None),
+        layers=layers,
+    )
+
+
+@dataclass
+class _Seen:
+    """What a unit of the torch model saw and made."""
+
+    norm: np.ndarray
+    before_sign: np.ndarray
+    output: np.ndarray
+    experts: np.ndarray
+
+
+def _signs(trace: Trace, value: int, images: np.ndarray, unit: _Seen) -> tuple[np.ndarray, np.ndarray]:
+    """Per element of a layer's input: within float error of 0 (in torch's pass), and whether the signs differ."""
+    stream = images if value == 0 else trace.values[value - 1].transpose(0, 3, 1, 2)
+    scale, shift = (row.astype(np.float32)[None, :, None, None] for row in unit.norm)
+    near = np.abs(unit.before_sign) <= NEAR_ZERO * (np.abs(unit.before_sign - shift) + np.abs(shift))
+    return near, (scale * stream + shift >= 0) != (unit.before_sign >= 0)
+
+
+def _torch_pass(model: ExpertBinaryNetwork, images: np.ndarray) -> tuple[np.ndarray, list[_Seen]]:
+    units = [module for module in model.modules() if isinstance(module, BinaryUnit)]
+    before: dict[nn.Module, np.ndarray] = {}
+    after: dict[nn.Module, np.ndarray] = {}
+
+    def keep(store: dict[nn.Module, np.ndarray]) -> Any:
+        def hook(module: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> None:
+            store[module] = output.detach().numpy()
+
+        return hook
+
+    hooks = [unit.norm.register_forward_hook(keep(before)) for unit in units]
+    hooks += [unit.register_forward_hook(keep(after)) for unit in units]
+    training = model.training
+    try:
+        with torch.no_grad():
+            logits = model.eval()(torch.from_numpy(images)).numpy()
+    finally:
+        model.train(training)
+        for handle in hooks:
+            handle.remove()
+    seen = []
+    for unit in units:
+        chosen = getattr(unit.conv, "last_experts", None)
+        experts = np.zeros(len(images), np.int64) if chosen is None else chosen.numpy()
+        seen.append(_Seen(folded(unit.norm), before[unit.norm], after[unit], experts))
+    return logits, seen
