@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "tests"
-SOURCES = ("CMakeLists.txt", "pyproject.toml", "native", "examples/c")
+SOURCES = ("CMakeLists.txt", "src/ebnet/__init__.py", "native", "examples/c")
 
 
 @dataclass(frozen=True)
