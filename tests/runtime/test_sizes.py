@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ebnet._native import kernels
 
 import ebnet
+from ebnet._native import kernels
 from tests.native import emulated
 from tests.packing.networks import random_network
 
