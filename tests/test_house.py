@@ -25,6 +25,7 @@ ALLOWED = {
     "runs": "errors files nn models recipe",
     "train": "errors data nn models recipe runs",
     "runtime": "errors images _native zoo",
+    "bulk": "errors files runtime",
     "packing": "errors files nn models runs runtime",
     "publish": "errors files cost recipe runs train packing runtime zoo",
     "search": "errors files arch nn models cost recipe runs train packing runtime",
@@ -32,14 +33,14 @@ ALLOWED = {
     "reproduce": "errors files processes arch data models cost recipe runs train report",
     "serve": "errors runtime",
     "demo": "files nn models cost recipe runs train packing runtime report",
-    "cli": "errors files processes arch data models cost recipe train packing runtime publish zoo search report "
+    "cli": "errors files processes arch data models cost recipe train bulk packing runtime publish zoo search report "
     "reproduce serve demo",
 }
 """Each room, and the rooms it may import: in this order none stands on a later one."""
 DOORS = ("__init__", "__main__")
 """Not rooms: the public names, and the way into the command line."""
 TORCH_FREE = ["ebnet", "ebnet.arch", "ebnet.cost", "ebnet.recipe.settings", "ebnet.models.layout", "ebnet.cli.app"]
-TORCH_FREE += ["ebnet.runtime.engine", "ebnet.runtime.inspect", "ebnet.runtime.bench", "ebnet.serve.app"]
+TORCH_FREE += ["ebnet.runtime.engine", "ebnet.runtime.inspect", "ebnet.runtime.bench", "ebnet.serve.app", "ebnet.bulk"]
 
 
 def imports(path: Path) -> set[str]:

@@ -30,7 +30,7 @@ _HOME = {
     "load_pretrained": "ebnet.models.pretrained",
     "pack": "ebnet.packing.file",
 }
-_PACKAGES = ("cost", "data", "models", "nn", "recipe", "runs", "search", "train")
+_PACKAGES = ("bulk", "cost", "data", "models", "nn", "recipe", "runs", "search", "train")
 
 __all__ = [
     "Arch",

@@ -80,13 +80,33 @@ class Engine:
         """The expert each binary layer chose, in forward order: int64 [layers, batch]."""
         return self._native.run(self._checked(images))[1]
 
-    def predict(self, paths: "Sequence[str | os.PathLike[str]] | str | os.PathLike[str]", top: int = 5) -> Any:
-        """The `top` classes of image files: one `Prediction` for one path, a list for several."""
+    def predict(
+        self, paths: "Sequence[str | os.PathLike[str]] | str | os.PathLike[str]", top: int = 5, invert: bool = False
+    ) -> Any:
+        """The `top` classes of image files: one `Prediction` for one path, a list for several.
+
+        Args:
+            invert: swap dark and light first, for ink on paper where the network knows light on dark.
+        """
         from pathlib import Path
 
-        if isinstance(paths, str | os.PathLike):
-            return self._prediction(self.preprocessing.read(Path(paths)), top)
-        return [self._prediction(self.preprocessing.read(Path(path)), top) for path in paths]
+        one = isinstance(paths, str | os.PathLike)
+        files: Sequence[str | os.PathLike[str]] = [paths] if one else paths  # type: ignore[list-item,assignment]
+        found = [self.predictions(self(self.preprocessing.read(Path(file), invert)[None]), top)[0] for file in files]
+        return found[0] if one else found
+
+    def predictions(self, logits: np.ndarray, top: int = 5) -> "list[Prediction]":
+        """The `top` classes for each row of logits, with their names and probabilities."""
+        from ebnet.runtime.results import Prediction
+
+        weights = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
+        weights /= weights.sum(1, keepdims=True)
+        names = self.labels or [str(number) for number in range(self.classes)]
+        best = np.argsort(-weights, axis=1, kind="stable")[:, : max(top, 1)]
+        return [
+            Prediction(row.tolist(), [names[i] for i in row], of_image[row].tolist())
+            for row, of_image in zip(best, weights, strict=True)
+        ]
 
     def trace(self, images: Any) -> "Trace":
         """A forward pass with the value of every op kept, for verification."""
@@ -141,16 +161,6 @@ class Engine:
     def __repr__(self) -> str:
         name = self.network.get("arch", "?")
         return f"Engine({self.path!r}, {name}, {self.classes} classes, {self.isa}, threads={self.threads})"
-
-    def _prediction(self, image: np.ndarray, top: int) -> "Prediction":
-        from ebnet.runtime.results import Prediction
-
-        logits = self(image[None])[0].astype(np.float64)
-        weights = np.exp(logits - logits.max())
-        weights /= weights.sum()
-        best = np.argsort(-weights, kind="stable")[: max(top, 1)]
-        labels = [self.labels[i] if self.labels else str(i) for i in best]
-        return Prediction([int(i) for i in best], labels, [float(weights[i]) for i in best])
 
     def _checked(self, images: Any) -> np.ndarray:
         """Images as a contiguous array of a type and shape the core takes; the core checks the numbers."""

@@ -1,7 +1,7 @@
 """From an image file to the network's input, with Pillow and numpy alone."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -27,15 +27,21 @@ class Preprocessing:
 
     def read(self, path: "Path", invert: bool = False) -> np.ndarray:
         """An image file as uint8 [size, size, channels]; the engine itself normalises."""
+        return self.decode(path, str(path), invert)
+
+    def decode(self, file: "Path | BinaryIO", name: str, invert: bool = False) -> np.ndarray:
+        """The same for an open file that is known by a name."""
         from PIL import Image, UnidentifiedImageError
 
         try:
-            with Image.open(path) as image:
+            with Image.open(file) as image:
                 return self.fit(image, invert)
         except FileNotFoundError:
-            raise DataError(f"{path} does not exist") from None
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-            raise DataError(f"{path} is not a readable image: {error}") from error
+            raise DataError(f"{name} does not exist") from None
+        except UnidentifiedImageError:
+            raise DataError(f"{name} is not an image in a format that is known") from None
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            raise DataError(f"{name} is not a readable image: {error}") from error
 
     def fit(self, image: "Image.Image", invert: bool = False) -> np.ndarray:
         """An opened Pillow image as uint8 [size, size, channels]; inverted, dark and light change places."""
