@@ -66,7 +66,7 @@ def test_the_table_is_what_the_engine_says(tiny_run: TinyRun, folder: Path, tmp_
         path = str(row["image"])
         if "broken" in path:
             assert row["label"] is None
-            assert "broken.png is not an image" in str(row["error"])
+            assert "broken.png is not a readable image" in str(row["error"])
         elif "shard" not in path:
             expected = engine.predict(path, top=2)
             assert [row["label"], row["label_2"]] == expected.labels

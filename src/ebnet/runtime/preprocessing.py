@@ -39,7 +39,7 @@ class Preprocessing:
         except FileNotFoundError:
             raise DataError(f"{name} does not exist") from None
         except UnidentifiedImageError:
-            raise DataError(f"{name} is not an image in a format that is known") from None
+            raise DataError(f"{name} is not a readable image: its format is not known") from None
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise DataError(f"{name} is not a readable image: {error}") from error
 
