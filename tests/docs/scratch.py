@@ -43,6 +43,8 @@ def make_place(place: Path, document: str, trained: TinyRun) -> Path:
     (place / "dog.jpg").write_bytes(photo(2))
     Image.open(place / "cat.jpg").save(place / "picture.ppm")
     Image.fromarray(some_digits(10, "val").images[7, :, :, 0]).save(place / "digit.png")
+    (place / "images").mkdir()
+    shutil.copy(place / "digit.png", place / "images")
     state = random_state([1, 1, 1, 1], 0.25, [1, 2, 2, 4], experts=4, classes=10, seed=3)
     torch.save({"state_dict": {f"module.{key}": value for key, value in state.items()}}, place / "ebconv_1262.pth")
     if document in IN_COLOUR:

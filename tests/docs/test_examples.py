@@ -1,5 +1,6 @@
 """The examples do what they say."""
 
+import json
 import re
 import runpy
 import shutil
@@ -11,8 +12,10 @@ import torch
 from PIL import Image
 
 import ebnet
+from ebnet.bulk.sources import shard_images
 from ebnet.nn import ExpertBinaryConv2d
 from tests.docs.commands import ROOT
+from tests.small_data import write_shards
 from tests.tiny_run import TinyRun, some_digits
 
 
@@ -72,3 +75,19 @@ def test_python_blocks_run(
     for block in blocks:
         exec(compile(block, document, "exec"), {})
     assert "[" in capsys.readouterr().out
+
+
+def test_a_shard_is_a_task(tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The documented way over many machines, on one."""
+    (tmp_path / "demo").mkdir()
+    shutil.copy(tiny_run.packed, tmp_path / "demo" / "net.ebn")
+    write_shards(tmp_path / "shards")
+    for split in ("train", "val"):
+        for shard in (tmp_path / "shards" / split).glob("*.tar"):
+            shard.rename(tmp_path / "shards" / f"{split}-{shard.name}")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "many-images.md").read_text(), re.DOTALL)
+    exec(compile(block, "docs/many-images.md", "exec"), {})
+    rows = [json.loads(line) for file in tmp_path.glob("predictions-*.jsonl") for line in file.open()]
+    assert len(rows) == sum(len(shard_images(shard)) for shard in (tmp_path / "shards").glob("*.tar")) > 0
+    assert all(row["label"] in "0123456789" for row in rows)
