@@ -7,16 +7,20 @@ from safetensors.torch import save_file
 
 from ebnet.data import Loader, Normalise, PadCrop
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.recipe.settings import Recipe
 from ebnet.runs.state import Meter
 from ebnet.train.distributed import process_group, rank, world_size
+from ebnet.train.gate_start import start_gates_from_clusters
 from ebnet.train.loop import Trainer
 from ebnet.train.metrics import averages
 from ebnet.train.phases import PHASES
+from ebnet.train.pictures import Pictures
 from tests.train.tiny import pictures, tiny
 
 
 def main(out: str) -> None:
-    device, recipe, stage = torch.device("cpu"), tiny(), PHASES["stage1-experts"]
+    recipe = tiny(routing__coupling=0.5, routing__gate_rate=0.1)
+    device, stage = torch.device("cpu"), PHASES["stage1-experts"]
     torch.set_num_threads(1)
     with process_group(device):
         torch.manual_seed(0)
@@ -30,8 +34,21 @@ def main(out: str) -> None:
         tensors = {f"gradient {name}": p.grad for name, p in network.named_parameters() if p.grad is not None}
         tensors |= {f"buffer {name}": value.float() for name, value in network.named_buffers()}
         tensors["terms"] = torch.tensor([mean for _, mean in sorted(averages(meter).items())])
+        tensors |= {f"gate {name}": value for name, value in _gates_from_clusters(recipe).items()}
         if rank() == 0:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, out)
+
+
+def _gates_from_clusters(recipe: Recipe) -> dict[str, torch.Tensor]:
+    """Of a replicated network, each process holding a part of the images."""
+    stage = PHASES["stage1-one-expert"]
+    torch.manual_seed(1)
+    network = ExpertBinaryNetwork(stage.config(recipe, 10, 3), stage.precision).replicate(3)
+    opened = Pictures.open(recipe.data, pictures())
+    pixels = opened.normalise.tensor(opened.sample(opened.train, 40, divided=True))
+    assert len(pixels) == 40 // world_size()
+    start_gates_from_clusters(network, pixels, recipe.seed)
+    return {name: value for name, value in network.state_dict().items() if ".gate." in name}
 
 
 if __name__ == "__main__":

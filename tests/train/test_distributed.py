@@ -26,7 +26,7 @@ def _run(command: list[str]) -> str:
 
 
 def test_two_processes_take_the_same_step_as_one(tmp_path: Path) -> None:
-    """Gradients, batch-norm statistics and reported losses, with mixup, a teacher, experts and synced statistics.
+    """Gradients (of coupled experts), statistics, losses and gates from clusters, with mixup, a teacher and experts.
 
     Whole runs drift apart through rounding: Adam turns a gradient of 1e-9 into a full step of either sign.
     """
@@ -36,6 +36,7 @@ def test_two_processes_take_the_same_step_as_one(tmp_path: Path) -> None:
     one, two = load_file(tmp_path / "one"), load_file(tmp_path / "two")
     assert one.keys() == two.keys()
     assert sum(name.startswith("gradient") for name in one) > 50
+    assert sum(name.startswith("gate") for name in one) > 10
     for name, value in one.items():
         torch.testing.assert_close(two[name], value, rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}")
 

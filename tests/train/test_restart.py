@@ -24,7 +24,11 @@ from ebnet.train.loop import Trainer
 from tests.train.tiny import pictures, tiny, write_recipe
 
 KILLS = 5
-SMALL = {"schedule__batch_size": 16, "schedule__epochs": 2}
+SMALL = {
+    "schedule__batch_size": 16,
+    "schedule__epochs": 2,
+    "routing": {"gate_start": "clusters", "gate_rate": 0.1, "coupling": 1.0},
+}
 
 
 def _everything(out: Path) -> dict[str, object]:

@@ -80,6 +80,10 @@ class Loader:
             parts.append(whole[cuts[0] : cuts[1]])
         return parts
 
+    def some(self, indices: NDArray[np.int64]) -> tuple[Images, Labels]:
+        """Chosen pictures as epoch 0 shows them, before normalisation, made in this process."""
+        return _BatchMaker(self.dataset, self.transform, self.seed, 0).make(indices)
+
     def epoch(self, epoch: int, start_batch: int = 0) -> Generator[tuple["torch.Tensor", "torch.Tensor"], None, None]:
         """(images, labels) of each batch from `start_batch` on: float32 [n, channels, size, size] and int64 [n]."""
         import torch

@@ -21,6 +21,7 @@ Overrides = Mapping[str, Any] | Iterable[str]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Decay = Positive | Literal["cosine"]
 
 
 class _Table(BaseModel):
@@ -94,7 +95,8 @@ class Schedule(_Table):
     warmup_epochs: NotNegative = 0.0
     milestones: tuple[Positive, ...] = ()
     """Epochs at which the learning rate is multiplied by `decay`."""
-    decay: Positive = 0.1
+    decay: Decay = 0.1
+    """The factor at each milestone; or `cosine`, without milestones: down to 0 along half a cosine."""
     weight_decay: NotNegative = 0.0
     """Adam's L2 term, on every parameter."""
     mixup: NotNegative = 0.0
@@ -104,6 +106,8 @@ class Schedule(_Table):
     def _ordered(self) -> Self:
         if list(self.milestones) != sorted(set(self.milestones)):
             raise ValueError(f"milestones {list(self.milestones)} must rise")
+        if self.decay == "cosine" and self.milestones:
+            raise ValueError(f'decay = "cosine" has no milestones, but milestones = {list(self.milestones)}')
         return self
 
 
@@ -115,7 +119,7 @@ class PhaseTable(_Table):
     learning_rate: Positive | None = None
     warmup_epochs: NotNegative | None = None
     milestones: tuple[Positive, ...] | None = None
-    decay: Positive | None = None
+    decay: Decay | None = None
     weight_decay: NotNegative | None = None
     mixup: NotNegative | None = None
     distill_from: PhaseName | None = None
@@ -133,6 +137,19 @@ class Distillation(_Table):
     temperature: Positive = 1.0
     attention_weight: NotNegative = 1.0
     attention_after: Literal["block", "stage"] = "block"
+
+
+class Routing(_Table):
+    """How gates and experts learn; the defaults are the paper's, the reasons in `ebnet.train.routing`."""
+
+    gate_start: Literal["random", "clusters"] = "random"
+    """What a gate begins with at replication: random weights, or the clusters of its own input."""
+    gate_rate: Positive = 1.0
+    """The gates' learning rate as a share of the others'."""
+    coupling: NotNegative = 0.0
+    """lambda: how much of all experts' gradients each expert learns from beside its own, at the start of a phase."""
+    coupling_end: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """The share of a phase after which the coupling has fallen to 0."""
 
 
 class Compute(_Table):
@@ -160,6 +177,8 @@ class Log(_Table):
     """Validate every so many epochs; always after the last."""
     collapse: Annotated[float, Field(gt=0, le=1)] = 0.95
     """Warn when one expert of a layer takes more than this share of the validation pictures."""
+    churn: Annotated[float, Field(gt=0, le=1)] = 0.25
+    """Warn when more than this share of the watched images changes expert from one epoch to the next."""
 
 
 class Recipe(_Table):
@@ -175,6 +194,7 @@ class Recipe(_Table):
     schedule: Schedule
     stage: dict[PhaseName, PhaseTable] = {}
     distillation: Distillation = Distillation()
+    routing: Routing = Routing()
     compute: Compute = Compute()
     log: Log = Log()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ebnet.arch import Arch
 from ebnet.recipe.binding import binding
-from ebnet.recipe.settings import Compute, Network, PhaseName, Recipe
+from ebnet.recipe.settings import Compute, Network, PhaseName, Recipe, Routing
 from ebnet.runs.directory import RunDirectory
 from ebnet.train.phases import PHASES, material
 
@@ -62,7 +62,10 @@ def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
     schedules = {name: recipe.settings(name).model_dump() for name in stages}
     tables = {name: recipe.table(name).model_copy(update=schedule) for name, schedule in schedules.items()}
     changes = {"stages": stages, "stage": tables, "schedule": recipe.settings(stages[0])}
-    return recipe.model_copy(update=changes | {"network": _network(recipe, stages[-1])})
+    network = _network(recipe, stages[-1])
+    # One expert is not routed: it is the same, whatever is done to several after it.
+    routing = recipe.routing if network.experts > 1 else Routing()
+    return recipe.model_copy(update=changes | {"network": network, "routing": routing})
 
 
 def _network(recipe: Recipe, last: PhaseName) -> Network:

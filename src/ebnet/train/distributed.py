@@ -45,6 +45,15 @@ def sum_over_ranks(values: Tensor) -> Tensor:
     return values
 
 
+def gather_over_ranks(values: Tensor) -> Tensor:
+    """The rows of every rank, in the order of the ranks, the same everywhere; each must have equally many."""
+    if not is_distributed():
+        return values
+    parts = [torch.empty_like(values) for _ in range(world_size())]
+    dist.all_gather(parts, values.contiguous())
+    return torch.cat(parts)
+
+
 def any_rank(flag: bool, device: torch.device) -> bool:
     """True everywhere as soon as it is true somewhere."""
     return bool(sum_over_ranks(torch.tensor(float(flag), device=device)).item()) if is_distributed() else flag

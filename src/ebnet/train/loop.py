@@ -16,6 +16,7 @@ from ebnet.train.distributed import is_distributed, sync_batch_norm
 from ebnet.train.losses import attention_transfer, logit_distillation, soft_cross_entropy
 from ebnet.train.mixup import mix, mixup_weight
 from ebnet.train.phases import Phase
+from ebnet.train.routing import RoutingPolicy
 from ebnet.train.schedule import LearningRate
 
 
@@ -37,22 +38,23 @@ class Trainer:
         self.network = self._placed(network).train()
         self.teacher = None if teacher is None else self._placed(teacher).eval().requires_grad_(False)
         self.model = self._wrapped(self.network)
-        self.names = [name for name, _ in network.named_parameters()]
+        self.routing = RoutingPolicy(network, recipe.routing, self.settings.epochs * steps_per_epoch)
+        groups = self.routing.named_groups()
+        self.names = [name for _, group in groups for name in group]
+        self.factors = [factor for factor, _ in groups]
+        """Of each group of parameters, on the learning rate."""
         self.optimizer = torch.optim.Adam(
-            network.parameters(), self.settings.learning_rate, weight_decay=self.settings.weight_decay, fused=True
-        )
-        self.rate = LearningRate(
+            [{"params": list(group.values())} for _, group in groups],
             self.settings.learning_rate,
-            steps_per_epoch,
-            self.settings.warmup_epochs,
-            self.settings.milestones,
-            self.settings.decay,
+            weight_decay=self.settings.weight_decay,
+            fused=True,
         )
+        self.rate = LearningRate.of(self.settings, steps_per_epoch)
 
     def step(self, images: Tensor, labels: Tensor, step: int) -> dict[str, float]:
         """Learn from one batch (this process's part of it); returns the terms of the loss and their sum."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate(step)
+        for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
+            group["lr"] = self.rate(step) * factor
         self.optimizer.zero_grad()
         mixing = mixup_weight(self.settings.mixup, self.recipe.seed, number(self.phase.name), step)
         totals: dict[str, float] = {}
@@ -64,6 +66,7 @@ class Trainer:
                 totals[name] = totals.get(name, 0.0) + term.item() / self.recipe.compute.accumulation
         if not all(map(_finite, totals.values())):
             raise NonFiniteError(self._not_finite(totals, step))
+        self.routing.couple(step)
         self.optimizer.step()
         return totals
 

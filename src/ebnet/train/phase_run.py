@@ -15,11 +15,14 @@ from ebnet.runs.results import PhaseResult
 from ebnet.runs.state import Meter, PhaseState, Position
 from ebnet.train.distributed import any_rank, barrier, rank
 from ebnet.train.evaluation import Evaluation, evaluate
+from ebnet.train.gate_start import expert_layers
 from ebnet.train.loop import Trainer
 from ebnet.train.metrics import averages, collapsed
 from ebnet.train.phases import Phase
 from ebnet.train.pictures import Pictures
 from ebnet.train.progress import Reporter
+from ebnet.train.routing_watch import IMAGES as WATCHED
+from ebnet.train.routing_watch import RoutingWatch, advice, as_record
 from ebnet.train.signals import StopRequest
 
 OnEpoch = Callable[[dict[str, Any]], None]
@@ -43,6 +46,7 @@ class PhaseRun:
         self.recipe, self.phase, self.device = trainer.recipe, trainer.phase, trainer.device
         self.loader = pictures.training(trainer.settings.batch_size, self.recipe.seed_of(self.phase.name))
         self.validation = pictures.validation()
+        self.watch = self._make_watch()
         self.position = Position()
         self.directory = run.phase(self.phase.name)
 
@@ -55,6 +59,8 @@ class PhaseRun:
         """
         if checkpoint is None:
             self.position.metrics_position = metrics_start
+            if self.watch is not None:
+                self.watch.look()  # what the first epoch's churn is told against
         else:
             self._restore(checkpoint)
         if rank() == 0:
@@ -90,19 +96,23 @@ class PhaseRun:
     def _finish_epoch(self, last: bool) -> None:
         at = self.position
         record = self._record("epoch")
+        warnings: list[str] = []
         if last or (at.epoch + 1) % self.recipe.log.validate_epochs == 0:
             evaluation = self._evaluate()
             record["val"] = {"top1": evaluation.top1, "top5": evaluation.top5, "loss": evaluation.loss}
             record["usage"] = evaluation.usage
-            warnings = collapsed(evaluation.usage, self.recipe.log.collapse)
-            if warnings:
-                record["warnings"] = warnings
-                self.reporter.say(f"warning: {self.phase.name}: {'; '.join(warnings)}")
+            warnings += collapsed(evaluation.usage, self.recipe.log.collapse)
             if evaluation.top1 > at.best_top1:
                 at.best_top1, at.best_epoch = evaluation.top1, at.epoch
                 self._save_best()
             if last:
                 at.result = self._result(evaluation)
+        if self.watch is not None:
+            record["routing"] = as_record(self.watch.look())
+            warnings += advice(record["routing"], self.recipe.routing, self.recipe.log.churn, last)
+        if warnings:
+            record["warnings"] = warnings
+            self.reporter.say(f"warning: {self.phase.name}: {'; '.join(warnings)}")
         self._write_record(record)
         self.reporter.epoch_finished(record)
         at.epoch, at.batch, at.meter = at.epoch + 1, 0, Meter()
@@ -112,6 +122,13 @@ class PhaseRun:
     def _evaluate(self) -> Evaluation:
         channels_last = self.recipe.compute.channels_last
         return evaluate(self.trainer.network, self.validation, self.pictures.normalise, self.device, channels_last)
+
+    def _make_watch(self) -> RoutingWatch | None:
+        if not expert_layers(self.trainer.network):
+            return None
+        images = self.pictures.sample(self.pictures.val, WATCHED).to(self.device)
+        pixels = self.pictures.normalise.tensor(images, self.recipe.compute.channels_last)
+        return RoutingWatch(self.trainer.network, pixels)
 
     def _log_step(self) -> dict[str, Any]:
         record = self._record("step")
@@ -159,7 +176,8 @@ class PhaseRun:
             at.metrics_position = self.log.position()
             optimizer = {} if at.result else optimizer_tensors(trainer.optimizer, trainer.names)
             random = {} if at.result else {"torch": torch.get_rng_state()}
-            tensors = self._model_tensors() | Checkpoint.join(optimizer=optimizer, random=random)
+            choices = {} if at.result or self.watch is None else self.watch.choices
+            tensors = self._model_tensors() | Checkpoint.join(optimizer=optimizer, random=random, choices=choices)
             self.directory.save_last(tensors, self._state())
         barrier()
 
@@ -179,6 +197,8 @@ class PhaseRun:
         trainer.network.load_state_dict(checkpoint.part("model"))
         restore_optimizer(trainer.optimizer, trainer.names, checkpoint.part("optimizer"))
         torch.set_rng_state(checkpoint.part("random")["torch"])
+        if self.watch is not None:
+            self.watch.choices = checkpoint.part("choices")
         if state.threads != torch.get_num_threads():
             self.reporter.say(
                 f"{self.phase.name} goes on with {torch.get_num_threads()} threads instead of {state.threads}: "

@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from ebnet.data import CentreCrop, Dataset, Loader, Normalise, PadCrop, RandomResizedCrop, Transform, open_dataset
 from ebnet.errors import ConfigError
 from ebnet.recipe.settings import Data
@@ -47,12 +51,24 @@ class Pictures:
     def validation(self) -> Loader:
         return Loader(
             self.val,
-            CentreCrop(self.settings.size, resize=self.settings.resize),
+            self._centre(),
             VALIDATION_BATCH * world_size(),
             workers=self.settings.workers,
             rank=rank(),
             world_size=world_size(),
         )
+
+    def sample(self, dataset: Dataset, count: int, divided: bool = False) -> Tensor:
+        """Up to `count` images spread evenly over a set, as validation shows them; raw, [n, size, size, channels].
+
+        `divided`: only this process's part of them, equally many for each.
+        """
+        indices = np.linspace(0, len(dataset) - 1, min(count, len(dataset))).round().astype(np.int64)
+        if divided:
+            part = max(1, len(indices) // world_size())
+            indices = indices[rank() * part : (rank() + 1) * part]
+        images, _ = Loader(dataset, self._centre(), batch_size=1).some(indices)
+        return torch.from_numpy(images)
 
     def steps_per_epoch(self, batch_size: int) -> int:
         return len(self.training(batch_size, seed=0))
@@ -74,7 +90,10 @@ class Pictures:
             return PadCrop(data.size, padding=data.padding, flip=data.flip)
         if data.augmentation == "random-resized-crop":
             return RandomResizedCrop(data.size, scale=data.scale, flip=data.flip)
-        return CentreCrop(data.size, resize=data.resize)
+        return self._centre()
+
+    def _centre(self) -> CentreCrop:
+        return CentreCrop(self.settings.size, resize=self.settings.resize)
 
 
 def _open(settings: Data, split: Any) -> Dataset:

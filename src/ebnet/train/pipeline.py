@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from ebnet.data import Dataset
 from ebnet.models.network import ExpertBinaryNetwork
@@ -20,6 +21,8 @@ from ebnet.runs.state import PhaseState, Position
 from ebnet.train.allocator import keep_freed_memory
 from ebnet.train.distributed import barrier, part_of_batch, pick_device, process_group, rank
 from ebnet.train.evaluation import Evaluation, evaluate
+from ebnet.train.gate_start import IMAGES as CLUSTERED
+from ebnet.train.gate_start import has_equal_experts, start_gates_from_clusters
 from ebnet.train.given import load_given
 from ebnet.train.loop import Trainer
 from ebnet.train.phase_run import OnEpoch, PhaseRun, state_of
@@ -138,6 +141,9 @@ class _Pipeline:
                 phase, load_given(table.checkpoint, phase, config, self.reporter.say), table.checkpoint, metrics_start
             )
         network = start_network(config, phase, before, self.recipe.seed_of(phase.name))
+        if checkpoint is None and self.recipe.routing.gate_start == "clusters" and has_equal_experts(network):
+            images = self.pictures.sample(self.pictures.train, CLUSTERED, divided=True)
+            start_gates_from_clusters(network.to(self.device), self._pixels(images), self.recipe.seed_of(phase.name))
         trainer = Trainer(
             network,
             self._teacher(table.distill_from),
@@ -150,6 +156,9 @@ class _Pipeline:
         phase_run = PhaseRun(trainer, self.pictures, self.run, self.log, self.reporter, self.stop, self.on_epoch)
         position = phase_run.complete(checkpoint, metrics_start)
         return trainer.network.cpu(), position
+
+    def _pixels(self, images: Tensor) -> Tensor:
+        return self.pictures.normalise.tensor(images.to(self.device), self.recipe.compute.channels_last)
 
     def _teacher(self, name: PhaseName | None) -> ExpertBinaryNetwork | None:
         return None if name is None else load_phase(self.run.path, name)
