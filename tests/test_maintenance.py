@@ -1,5 +1,6 @@
 """What maintainers and services read: targets of make, workflows, templates, the citation, the end of a test run."""
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -129,6 +130,7 @@ def test_the_version_is_in_one_place() -> None:
     assert PROJECT["project"]["dynamic"] == ["version"]
     source = ROOT / PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"]
     assert f'__version__ = "{ebnet.__version__}"' in source.read_text()
+    assert importlib.metadata.version("ebnet") == ebnet.__version__
 
 
 def test_the_map_has_every_room() -> None:

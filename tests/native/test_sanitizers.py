@@ -7,6 +7,8 @@ import pytest
 
 from tests.builds import SANITIZED
 
+pytestmark = pytest.mark.slow  # the sanitized core compiles for more than a minute
+
 
 @pytest.mark.parametrize(
     ("program", "ran"),

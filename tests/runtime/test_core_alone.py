@@ -11,6 +11,8 @@ import ebnet
 from tests.builds import SANITIZED
 from tests.runtime.tiny_file import TinyFile
 
+pytestmark = pytest.mark.slow  # the sanitized core compiles for more than a minute
+
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, Path]:
