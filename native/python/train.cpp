@@ -7,6 +7,7 @@
 #include <array>
 
 #include "python/arrays.h"
+#include "python/real_layers.h"
 #include "train/expert_conv.h"
 
 namespace nb = nanobind;
@@ -122,6 +123,7 @@ void bind_train(nb::module_& parent) {
         nb::arg("binary"), nb::arg("y"), nb::arg("threads"), nb::arg("level") = "", "Fill y [batch, out, h, w].");
   m.def("input_gradient", &run_input_gradient, nb::arg("dy"), nb::arg("theta"), nb::arg("chosen"), nb::arg("geometry"),
         nb::arg("binary"), nb::arg("dx"), nb::arg("threads"), nb::arg("level") = "", "Fill dx [batch, in, h, w].");
+  bind_real_layers(m);
 }
 
 }  // namespace ebnet

@@ -1,0 +1,9 @@
+// Real layers on 8 lanes: AVX2 and FMA.
+#define EBNET_DENSE_LANES 8
+#include "train/real_kernels.h"
+
+namespace ebnet {
+
+const RealKernels kRealAvx2 = {convolve_tile, activate_tile, sum_gradients_of_tile, gradients_of_tile};
+
+}  // namespace ebnet

@@ -1,0 +1,150 @@
+// What a real layer does to one tile, forward and backward.
+//
+// With z = W seen, zhat = (z - mean) * rstd, u = gamma * zhat + beta, y = act(u) and N positions in the batch:
+//
+//   du = dy * act'(u)                                  relu: 1 for u > 0, else 0; prelu: 1 for u > 0, else slope
+//   dbeta = sum du     dgamma = sum du * zhat          dslope = sum of dy * u where u <= 0
+//   dz = gamma * rstd * (du - dbeta / N - zhat * dgamma / N)          (by running statistics: gamma * rstd * du)
+//   dW = dz seen^T     dseen = W^T dz
+//
+// du is cheap beside fetching it from memory: both passes over dy make it anew.
+#pragma once
+#include "train/real_levels.h"
+#include "train/real_patches.h"
+#include "train/real_products.h"
+
+namespace ebnet {
+namespace {
+
+inline Vector pick(Mask condition, Vector yes, Vector no) { return condition ? yes : no; }
+
+inline Multiply weights_by(const RealLayer& layer, const Seen& seen, float* out, int width) {
+  const int depth = layer.shape.in_channels * layer.shape.taps();
+  return {layer.weight, size(depth), 1, seen.lines, seen.apart, depth, out, size(width)};
+}
+
+// The mean of a row, and the sum of squared distances from it.
+inline ChannelSums moments_of(const float* row, int count) {
+  const int whole = count / kLanes * kLanes;
+  Vector sums = {};
+  for (int i = 0; i < whole; i += kLanes) sums += load(row + i);
+  float sum = sum_of(sums);
+  for (int i = whole; i < count; ++i) sum += row[i];
+  const float mean = sum / static_cast<float>(count);
+  Vector squares = {};
+  for (int i = 0; i < whole; i += kLanes) {
+    const Vector off = load(row + i) - splat(mean);
+    squares += off * off;
+  }
+  float square = sum_of(squares);
+  for (int i = whole; i < count; ++i) square += (row[i] - mean) * (row[i] - mean);
+  return {static_cast<double>(mean), static_cast<double>(square)};
+}
+
+void convolve_tile(const RealLayer& layer, const RealTiles& tiles, int tile, float* z, ChannelSums* moments,
+                   float* scratch) {
+  const TilePart part(layer, tiles, tile);
+  const Seen seen(layer, tiles, part, scratch);
+  const int used = (part.positions + kLanes - 1) / kLanes * kLanes;
+  multiply(weights_by(layer, seen, z, tiles.width), layer.shape.out_channels, used);
+  if (moments == nullptr) return;
+  for (int c = 0; c < layer.shape.out_channels; ++c) moments[c] = moments_of(z + size(c) * size(tiles.width), part.positions);
+}
+
+inline Vector activated(Activation activation, Vector u, float slope) {
+  if (activation == Activation::relu) return pick(u < splat(0.0f), splat(0.0f), u);  // NaN stays
+  if (activation == Activation::prelu) return pick(u > splat(0.0f), u, splat(slope) * u);
+  return u;
+}
+
+inline float slope_of(const RealLayer& layer, int channel) {
+  return layer.activation == Activation::prelu ? layer.slope[channel] : 0.0f;
+}
+
+// Where an image's positions of a tile begin in y or dy.
+inline size_t place_in_map(const RealLayer& layer, const TilePart& part, int image, int channel) {
+  return size(part.first_image + image) * layer.y_stride +
+         size(channel * layer.shape.out_h() * layer.shape.out_w() + part.first_row * layer.shape.out_w());
+}
+
+void activate_tile(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
+                   float* scratch) {
+  const TilePart part(layer, tiles, tile);
+  for (int c = 0; c < layer.shape.out_channels; ++c, z += tiles.width) {
+    const Vector scale = splat(affine.scale[c]), shift = splat(affine.shift[c]);
+    for (int i = 0; i < part.positions; i += kLanes) {
+      store(scratch + i, activated(layer.activation, scale * load(z + i) + shift, slope_of(layer, c)));
+    }
+    for (int image = 0; image < part.images; ++image) {
+      float* to = layer.y + place_in_map(layer, part, image, c);
+      const float* from = scratch + size(image * part.run);
+      for (int i = 0; i < part.run; ++i) to[i] = from[i];
+    }
+  }
+}
+
+// dy of one channel of a tile, with zeros behind its positions.
+inline void fetch_gradient(const RealLayer& layer, const RealTiles& tiles, const TilePart& part, int channel, float* dy) {
+  for (int image = 0; image < part.images; ++image) {
+    const float* from = layer.dy + place_in_map(layer, part, image, channel);
+    float* to = dy + size(image * part.run);
+    for (int i = 0; i < part.run; ++i) to[i] = from[i];
+  }
+  for (int i = part.positions; i < tiles.width; ++i) dy[i] = 0.0f;
+}
+
+inline Vector before_activation(Activation activation, Vector dy, Vector u, float slope) {
+  if (activation == Activation::none) return dy;
+  return pick(u > splat(0.0f), dy, splat(activation == Activation::relu ? 0.0f : slope) * dy);
+}
+
+void sum_gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
+                           ChannelSums* sums, float* scratch) {
+  const TilePart part(layer, tiles, tile);
+  for (int c = 0; c < layer.shape.out_channels; ++c, z += tiles.width) {
+    fetch_gradient(layer, tiles, part, c, scratch);
+    const Vector scale = splat(affine.scale[c]), shift = splat(affine.shift[c]);
+    const Vector mean = splat(layer.mean[c]), rstd = splat(layer.rstd[c]);
+    Vector first = {}, second = {}, third = {};
+    for (int i = 0; i < part.positions; i += kLanes) {
+      const Vector value = load(z + i), dy = load(scratch + i), u = scale * value + shift;
+      const Vector du = before_activation(layer.activation, dy, u, slope_of(layer, c));
+      first += du;
+      second += du * ((value - mean) * rstd);
+      third += pick(u > splat(0.0f), splat(0.0f), dy * u);
+    }
+    sums[c] = {static_cast<double>(sum_of(first)), static_cast<double>(sum_of(second)),
+               static_cast<double>(sum_of(third))};
+  }
+}
+
+void gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
+                       const ChannelSums* sums, float* dweight, float* scratch) {
+  const TilePart part(layer, tiles, tile);
+  const int depth = layer.shape.in_channels * layer.shape.taps(), channels = layer.shape.out_channels;
+  const size_t width = size(tiles.width);
+  const int used = (part.positions + kLanes - 1) / kLanes * kLanes;
+  float *room = scratch, *dz = scratch + size(depth) * width, *dseen = dz + size(channels) * width;
+  for (int c = 0; c < channels; ++c, z += tiles.width) {
+    float* row = dz + size(c) * width;
+    fetch_gradient(layer, tiles, part, c, row);
+    const Vector scale = splat(affine.scale[c]), shift = splat(affine.shift[c]);
+    const Vector mean = splat(layer.mean[c]), rstd = splat(layer.rstd[c]);
+    const Vector first = splat(sums == nullptr ? 0.0f : static_cast<float>(sums[c].first));
+    const Vector second = splat(sums == nullptr ? 0.0f : static_cast<float>(sums[c].second));
+    for (int i = 0; i < part.positions; i += kLanes) {
+      const Vector value = load(z + i), u = scale * value + shift;
+      const Vector du = before_activation(layer.activation, load(row + i), u, slope_of(layer, c));
+      store(row + i, scale * (du - first - (value - mean) * rstd * second));
+    }
+    for (int i = part.positions; i < used; ++i) row[i] = 0.0f;
+  }
+  const Seen seen(layer, tiles, part, room);
+  add_products({dz, width, seen.lines, seen.apart, used, dweight, size(depth)}, channels, depth);
+  if (layer.dx == nullptr) return;
+  multiply({layer.weight, 1, size(depth), dz, width, channels, dseen, width}, depth, used);
+  unpack(layer, part, width, dseen);
+}
+
+}  // namespace
+}  // namespace ebnet

@@ -1,0 +1,39 @@
+// What a real layer does to one tile, per level: each table is filled in its own file with its own compiler flags.
+#pragma once
+#include "base/cpu.h"
+#include "train/real_layer.h"
+
+namespace ebnet {
+
+// Per output channel: sums of a tile, or of all. Forward: the mean and the sum of squared distances from it. Backward,
+// with u the normalised value before the activation: du, du * (z - mean) / std, and the slope's gradient.
+struct ChannelSums {
+  double first = 0, second = 0, third = 0;
+};
+
+// u = scale * z + shift.
+struct Affine {
+  const float *scale, *shift;
+};
+
+struct RealKernels {
+  // Convolve tile `tile` into z [out][width] and take its moments, unless `moments` is null.
+  void (*convolve)(const RealLayer& layer, const RealTiles& tiles, int tile, float* z, ChannelSums* moments,
+                   float* scratch);
+  // y of a tile from its z.
+  void (*activate)(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
+                   float* scratch);
+  void (*sum_gradients)(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
+                        ChannelSums* sums, float* scratch);
+  // `sums` are those of all tiles over their positions, or null outside training; adds to dweight.
+  void (*gradients)(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
+                    const ChannelSums* sums, float* dweight, float* scratch);
+};
+
+extern const RealKernels kRealPortable;
+#ifdef EBNET_X86_64
+extern const RealKernels kRealAvx2;
+extern const RealKernels kRealAvx512;
+#endif
+
+}  // namespace ebnet

@@ -1,0 +1,141 @@
+// The two matrix products of a real layer's tile.
+//
+// multiply: out[row][t] = sum over d of a(row, d) * b[d][t], lanes along the positions t. Forward a is the weights and b
+// what they see; backward a is the weights the other way round and b the gradient of z.
+//
+// add_products: out[row][column] += sum over t of a[row][t] * b[column][t], the gradient of the weights. The lanes of a
+// sum are added up once for a tile.
+#pragma once
+#include "train/tiles.h"
+
+namespace ebnet {
+namespace {
+
+struct Multiply {
+  const float* a;
+  size_t a_row, a_step;  // from a(row, d) to the next row and to the next d
+  const float* b;
+  size_t b_row;
+  int depth;
+  float* out;
+  size_t out_row;
+};
+
+template <int kRows, int kVectors>
+struct MultiplyTile {
+  static void run(const Multiply& t) {
+    Vector sums[kRows][kVectors] = {};
+    const float *a = t.a, *b = t.b;
+    for (int d = 0; d < t.depth; ++d, a += t.a_step, b += t.b_row) {
+      Vector right[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) right[v] = load(b + v * kLanes);
+#pragma GCC unroll 12
+      for (int r = 0; r < kRows; ++r) {
+        const Vector left = splat(a[size(r) * t.a_row]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) sums[r][v] += left * right[v];
+      }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) store(t.out + size(r) * t.out_row + v * kLanes, sums[r][v]);
+    }
+  }
+};
+
+// `width` positions, a multiple of the lanes.
+inline void multiply(const Multiply& task, int rows, int width) {
+  for_vectors(width, [&](int lane, bool two) {
+    for_tiles(rows, [&](int some, int first) {
+      Multiply tile = task;
+      tile.a += size(first) * task.a_row;
+      tile.b += lane;
+      tile.out += size(first) * task.out_row + size(lane);
+      two ? run_tile<MultiplyTile, 2>(some, tile) : run_tile<MultiplyTile, 1>(some, tile);
+    });
+  });
+}
+
+template <int kCount>
+float sum_of(const float* lanes) {
+  if constexpr (kCount == 1) {
+    return *lanes;
+  } else {
+    typedef float Half __attribute__((vector_size(kCount / 2 * sizeof(float))));
+    Half low, high;
+    std::memcpy(&low, lanes, sizeof low);
+    std::memcpy(&high, lanes + kCount / 2, sizeof high);
+    low += high;
+    float rest[kCount / 2];
+    std::memcpy(rest, &low, sizeof low);
+    return sum_of<kCount / 2>(rest);
+  }
+}
+
+inline float sum_of(Vector value) {
+  float lanes[kLanes];
+  store(lanes, value);
+  return sum_of<kLanes>(lanes);
+}
+
+struct Products {
+  const float* a;
+  size_t a_row;
+  const float* b;
+  size_t b_row;
+  int width;
+  float* out;
+  size_t out_row;
+};
+
+constexpr int kProductRows = 4, kProductColumns = kLanes == 16 ? 5 : 2;
+
+template <int kRows, int kColumns>
+void product_tile(const Products& t) {
+  Vector sums[kRows][kColumns] = {};
+  for (int at = 0; at < t.width; at += kLanes) {
+    Vector right[kColumns];
+#pragma GCC unroll 5
+    for (int c = 0; c < kColumns; ++c) right[c] = load(t.b + size(c) * t.b_row + at);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const Vector left = load(t.a + size(r) * t.a_row + at);
+#pragma GCC unroll 5
+      for (int c = 0; c < kColumns; ++c) sums[r][c] += left * right[c];
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kColumns; ++c) t.out[size(r) * t.out_row + size(c)] += sum_of(sums[r][c]);
+  }
+}
+
+template <int kRows, int kColumns = kProductColumns>
+void product_columns(int columns, const Products& t) {
+  if (columns == kColumns) return product_tile<kRows, kColumns>(t);
+  if constexpr (kColumns > 1) product_columns<kRows, kColumns - 1>(columns, t);
+}
+
+template <int kRows = kProductRows>
+void product_rows(int rows, int columns, const Products& t) {
+  if (rows == kRows) return product_columns<kRows>(columns, t);
+  if constexpr (kRows > 1) product_rows<kRows - 1>(rows, columns, t);
+}
+
+inline void add_products(const Products& task, int rows, int columns) {
+  for (int row = 0; row < rows; row += kProductRows) {
+    for (int column = 0; column < columns; column += kProductColumns) {
+      Products tile = task;
+      tile.a += size(row) * task.a_row;
+      tile.b += size(column) * task.b_row;
+      tile.out += size(row) * task.out_row + size(column);
+      const int some = rows - row < kProductRows ? rows - row : kProductRows;
+      const int others = columns - column < kProductColumns ? columns - column : kProductColumns;
+      product_rows(some, others, tile);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ebnet
