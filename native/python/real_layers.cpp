@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "python/arrays.h"
+#include "train/max_pool.h"
 #include "train/real_layer.h"
 
 namespace nb = nanobind;
@@ -101,6 +102,47 @@ void run_backward(const std::array<int, 10>& geometry, const std::string& activa
   real_backward(layer, threads, at);
 }
 
+// geometry: batch, channels, height, width, kernel, stride, padding.
+MaxPool pool_of(const std::array<int, 7>& geometry) {
+  const auto [batch, channels, in_h, in_w, kernel, stride, padding] = geometry;
+  require(batch > 0 && channels > 0 && stride > 0 && padding >= 0 && 2 * padding < kernel && kernel <= 15 &&
+              in_h + 2 * padding >= kernel && in_w + 2 * padding >= kernel,
+          "the pool does not fit its input");
+  MaxPool task;
+  task.planes = batch * channels;
+  task.channels = channels;
+  task.in_h = in_h;
+  task.in_w = in_w;
+  task.kernel = kernel;
+  task.stride = stride;
+  task.padding = padding;
+  return task;
+}
+
+void run_max_pool(const std::array<int, 7>& geometry, Address x, Address y, std::size_t y_stride, Address place,
+                  int threads, const std::string& level) {
+  MaxPool task = pool_of(geometry);
+  task.x = floats(x);
+  task.y = floats(y);
+  task.y_stride = y_stride;
+  task.place = reinterpret_cast<std::uint8_t*>(place);
+  const DenseLevel at = level_or_best(level);
+  const nb::gil_scoped_release release;
+  max_pool(task, threads, at);
+}
+
+void run_max_pool_gradient(const std::array<int, 7>& geometry, Address place, Address dy, std::size_t dy_stride,
+                           Address dx, bool accumulate, int threads) {
+  MaxPool task = pool_of(geometry);
+  task.place = reinterpret_cast<std::uint8_t*>(place);
+  task.dy = floats(dy);
+  task.y_stride = dy_stride;
+  task.dx = floats(dx);
+  task.accumulate = accumulate;
+  const nb::gil_scoped_release release;
+  max_pool_gradient(task, threads);
+}
+
 }  // namespace
 
 void bind_real_layers(nb::module_& m) {
@@ -115,6 +157,10 @@ void bind_real_layers(nb::module_& m) {
         nb::arg("parameters"), nb::arg("mean"), nb::arg("rstd"), nb::arg("z"), nb::arg("dy"), nb::arg("dy_stride"),
         nb::arg("dx"), nb::arg("accumulate"), nb::arg("gradients"), nb::arg("threads"), nb::arg("level") = "",
         "Fill the gradients of the parameters and, unless its address is 0, dx.");
+  m.def("max_pool", &run_max_pool, nb::arg("geometry"), nb::arg("x"), nb::arg("y"), nb::arg("y_stride"),
+        nb::arg("place"), nb::arg("threads"), nb::arg("level") = "", "Fill y and, unless its address is 0, place.");
+  m.def("max_pool_gradient", &run_max_pool_gradient, nb::arg("geometry"), nb::arg("place"), nb::arg("dy"),
+        nb::arg("dy_stride"), nb::arg("dx"), nb::arg("accumulate"), nb::arg("threads"), "Fill, or add to, dx.");
 }
 
 }  // namespace ebnet

@@ -1,9 +1,11 @@
 // Real layers on 8 lanes: AVX2 and FMA.
 #define EBNET_DENSE_LANES 8
+#include "train/max_pool_kernel.h"
 #include "train/real_kernels.h"
 
 namespace ebnet {
 
-const RealKernels kRealAvx2 = {convolve_tile, activate_tile, sum_gradients_of_tile, gradients_of_tile};
+const RealKernels kRealAvx2 = {convolve_tile, activate_tile, sum_gradients_of_tile, gradients_of_tile,
+max_pool_plane};
 
 }  // namespace ebnet

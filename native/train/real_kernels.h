@@ -95,7 +95,7 @@ inline void fetch_gradient(const RealLayer& layer, const RealTiles& tiles, const
 
 inline Vector before_activation(Activation activation, Vector dy, Vector u, float slope) {
   if (activation == Activation::none) return dy;
-  return pick(u > splat(0.0f), dy, splat(activation == Activation::relu ? 0.0f : slope) * dy);
+  return pick(u <= splat(0.0f), splat(activation == Activation::relu ? 0.0f : slope) * dy, dy);  // NaN: dy
 }
 
 void sum_gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
@@ -111,7 +111,7 @@ void sum_gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int t
       const Vector du = before_activation(layer.activation, dy, u, slope_of(layer, c));
       first += du;
       second += du * ((value - mean) * rstd);
-      third += pick(u > splat(0.0f), splat(0.0f), dy * u);
+      third += pick(u <= splat(0.0f), dy * u, splat(0.0f));
     }
     sums[c] = {static_cast<double>(sum_of(first)), static_cast<double>(sum_of(second)),
                static_cast<double>(sum_of(third))};

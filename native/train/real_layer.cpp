@@ -15,15 +15,6 @@ constexpr int kWidest = 16;           // lanes of any level
 constexpr int kTilePositions = 512;   // enough that sums over a tile end seldom
 constexpr int kSecondCache = 1 << 16;  // floats of a tile's input
 
-const RealKernels& kernels(DenseLevel level) {
-#ifdef EBNET_X86_64
-  if (level == DenseLevel::avx512) return kRealAvx512;
-  if (level == DenseLevel::avx2) return kRealAvx2;
-#endif
-  (void)level;
-  return kRealPortable;
-}
-
 std::size_t size(int value) { return static_cast<std::size_t>(value); }
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -91,6 +82,15 @@ class Coefficients {
 
 }  // namespace
 
+const RealKernels& real_kernels(DenseLevel level) {
+#ifdef EBNET_X86_64
+  if (level == DenseLevel::avx512) return kRealAvx512;
+  if (level == DenseLevel::avx2) return kRealAvx2;
+#endif
+  (void)level;
+  return kRealPortable;
+}
+
 RealTiles::RealTiles(const RealLayer& layer) {
   const ConvShape& s = layer.shape;
   const int widest = std::max(depth(s), s.out_channels);
@@ -126,7 +126,7 @@ std::size_t storage_floats(const RealLayer& layer) {
 
 void real_forward(const RealLayer& layer, int threads, DenseLevel level) {
   const RealTiles tiles(layer);
-  const RealKernels& kernel = kernels(level);
+  const RealKernels& kernel = real_kernels(level);
   const std::size_t channels = size(layer.shape.out_channels), floats = scratch_floats(layer, tiles);
   const std::size_t tile_size = tile_floats(layer, tiles);
   if (!layer.training) {
@@ -159,7 +159,7 @@ void real_forward(const RealLayer& layer, int threads, DenseLevel level) {
 
 void real_backward(const RealLayer& layer, int threads, DenseLevel level) {
   const RealTiles tiles(layer);
-  const RealKernels& kernel = kernels(level);
+  const RealKernels& kernel = real_kernels(level);
   const std::size_t channels = size(layer.shape.out_channels), floats = scratch_floats(layer, tiles);
   const std::size_t tile_size = tile_floats(layer, tiles), weights = channels * size(depth(layer.shape));
   const Coefficients coefficients(layer);

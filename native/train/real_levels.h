@@ -1,6 +1,7 @@
 // What a real layer does to one tile, per level: each table is filled in its own file with its own compiler flags.
 #pragma once
 #include "base/cpu.h"
+#include "train/max_pool.h"
 #include "train/real_layer.h"
 
 namespace ebnet {
@@ -28,7 +29,10 @@ struct RealKernels {
   // `sums` are those of all tiles over their positions, or null outside training; adds to dweight.
   void (*gradients)(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
                     const ChannelSums* sums, float* dweight, float* scratch);
+  void (*max_pool)(const MaxPool& task, const PoolPhases& phases, int plane, float* scratch);
 };
+
+const RealKernels& real_kernels(DenseLevel level);
 
 extern const RealKernels kRealPortable;
 #ifdef EBNET_X86_64

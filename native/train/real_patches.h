@@ -108,7 +108,36 @@ void for_windows(const RealLayer& layer, const TilePart& part, Visit visit) {
   }
 }
 
+// The common case: all windows are whole and 2 x 2.
+inline bool even_halves(const RealLayer& layer) {
+  return layer.pool == 2 && layer.map_h % 2 == 0 && layer.map_w % 2 == 0;
+}
+
+// visit(seen row, its two rows of the map) for every output row of every image and channel.
+template <typename Map, typename Visit>
+void for_halves(const RealLayer& layer, const TilePart& part, Map* map, Visit visit) {
+  const ConvShape& s = layer.shape;
+  for (int channel = 0; channel < s.in_channels; ++channel) {
+    for (int image = 0; image < part.images; ++image) {
+      Map* own = map + size((part.first_image + image) * s.in_channels + channel) * plane(layer);
+      for (int row = 0; row < part.rows; ++row) {
+        Map* upper = own + size(2 * (part.first_row + row) * layer.map_w);
+        visit(channel, size(image * part.run + row * s.out_w()), upper, upper + layer.map_w);
+      }
+    }
+  }
+}
+
 inline void pack_averages(const RealLayer& layer, const TilePart& part, size_t width, float* seen) {
+  if (even_halves(layer)) {
+    const int out_w = layer.shape.out_w();
+    return for_halves(layer, part, layer.x, [&](int channel, size_t place, const float* upper, const float* lower) {
+      float* to = seen + size(channel) * width + place;
+      for (int x = 0; x < out_w; ++x) {
+        to[x] = 0.25f * (upper[2 * x] + upper[2 * x + 1] + lower[2 * x] + lower[2 * x + 1]);
+      }
+    });
+  }
   const size_t line = size(layer.map_w);
   for_windows(layer, part, [&](int channel, size_t place, size_t at, int rows, int columns) {
     const float* from = layer.x + at;
@@ -121,6 +150,15 @@ inline void pack_averages(const RealLayer& layer, const TilePart& part, size_t w
 }
 
 inline void spread_averages(const RealLayer& layer, const TilePart& part, size_t width, const float* dseen) {
+  if (even_halves(layer) && !layer.accumulate) {
+    const int out_w = layer.shape.out_w();
+    return for_halves(layer, part, layer.dx, [&](int channel, size_t place, float* upper, float* lower) {
+      const float* from = dseen + size(channel) * width + place;
+      for (int x = 0; x < out_w; ++x) {
+        upper[2 * x] = upper[2 * x + 1] = lower[2 * x] = lower[2 * x + 1] = 0.25f * from[x];
+      }
+    });
+  }
   const size_t line = size(layer.map_w);
   for_windows(layer, part, [&](int channel, size_t place, size_t at, int rows, int columns) {
     float* to = layer.dx + at;

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
 from ebnet.models.layout import ConvLayout
+from ebnet.nn.real_layer import MaxPoolLayer, RealGraph, RealLayer, Step
 
 
 class ConvNorm(nn.Module):
@@ -16,6 +17,10 @@ class ConvNorm(nn.Module):
             layout.cin, layout.cout, layout.kernel, layout.stride, layout.kernel // 2, groups=layout.groups, bias=False
         )
         self.norm = nn.BatchNorm2d(layout.cout)
+
+    @property
+    def layer(self) -> RealLayer:
+        return RealLayer(self.conv, self.norm, nn.ReLU())
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.norm(self.conv(x)))
@@ -31,8 +36,13 @@ class ImageNetStem(nn.Module):
         self.conv2 = ConvNorm(convs["conv2"])
         self.pool = nn.MaxPool2d(3, 2, 1)
         self.mix = ConvNorm(convs["mix"])
+        first, squeeze, second, mix = (conv.layer for conv in (self.conv1, self.squeeze, self.conv2, self.mix))
+        pool = Step(MaxPoolLayer(self.pool), 1, 3, channel=convs["conv2"].cout)
+        self._graph = RealGraph([Step(first, 0, 1), Step(squeeze, 1, 2), Step(second, 2, 3), pool, Step(mix, 3, 4)])
 
     def forward(self, images: Tensor) -> Tensor:
+        if self._graph.serves(images):
+            return self._graph(images)
         x = self.conv1(images)
         return self.mix(torch.cat((self.conv2(self.squeeze(x)), self.pool(x)), 1))
 
@@ -44,9 +54,10 @@ class Conv7x7Stem(nn.Module):
         super().__init__()
         self.conv = ConvNorm(convs["conv"])
         self.pool = nn.MaxPool2d(3, 2, 1)
+        self._graph = RealGraph([Step(self.conv.layer, 0, 1), Step(MaxPoolLayer(self.pool), 1, 2)])
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.pool(self.conv(images))
+        return self._graph(images) if self._graph.serves(images) else self.pool(self.conv(images))
 
 
 class CifarStem(nn.Module):
@@ -55,9 +66,10 @@ class CifarStem(nn.Module):
     def __init__(self, convs: dict[str, ConvLayout]) -> None:
         super().__init__()
         self.conv = ConvNorm(convs["conv"])
+        self._graph = RealGraph([Step(self.conv.layer, 0, 1)])
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.conv(images)
+        return self._graph(images) if self._graph.serves(images) else self.conv(images)
 
 
 STEMS: dict[str, type[ImageNetStem] | type[Conv7x7Stem] | type[CifarStem]] = {

@@ -46,7 +46,7 @@ class RealLayer:
 
     @property
     def known(self) -> bool:
-        """Whether the kernels compute such modules; a batch norm over many processes, for one, they do not."""
+        """Whether the kernels compute such modules."""
         conv, norm = self.conv, self.norm
         return (
             type(conv) is nn.Conv2d
@@ -54,16 +54,21 @@ class RealLayer:
             and conv.stride[0] == conv.stride[1]
             and isinstance(conv.padding, tuple)
             and conv.padding[0] == conv.padding[1]
-            and type(norm) is nn.BatchNorm2d
             and norm.affine
             and norm.track_running_stats
             and norm.momentum is not None
             and (self.activation is None or type(self.activation) in (nn.ReLU, nn.PReLU))
-            and (type(self.activation) is not nn.PReLU or self.activation.num_parameters == norm.num_features)
+            and (not isinstance(self.activation, nn.PReLU) or self.activation.num_parameters == norm.num_features)
         )
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks at a module's calls, or its statistics are taken over many processes."""
+        return bool(self.conv._forward_hooks or self.norm._forward_hooks) or type(self.norm) is not nn.BatchNorm2d
+
     def output_shape(self, x: Shape) -> Shape:
-        return _output_shape(self._geometry(x))
+        """Of the output; a shape that torch has an error for is answered with an empty one."""
+        return _output_shape(self._geometry(x), self.conv.in_channels, self.norm.training)
 
     def forward(self, x: Tensor, y: Tensor, channel: int, keep: bool) -> Saved:
         """Write the channels of `y` from `channel` on."""
@@ -135,15 +140,73 @@ class RealLayer:
             conv.out_channels,
             *conv.kernel_size,
             conv.stride[0],
-            conv.padding[0],  # type: ignore[return-value]
+            conv.padding[0],  # type: ignore[arg-type]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPoolLayer:
+    """A max pool between real layers."""
+
+    module: nn.MaxPool2d
+    parameters: tuple[Tensor, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        module = self.module
+        numbers = (module.kernel_size, module.stride, module.padding)
+        return (
+            all(isinstance(number, int) for number in numbers)
+            and 2 * module.padding < module.kernel_size <= 15  # type: ignore[operator]
+            and not module.ceil_mode
+            and module.dilation == 1
+        )
+
+    @property
+    def watched(self) -> bool:
+        return bool(self.module._forward_hooks)
+
+    def output_shape(self, x: Shape) -> Shape:
+        *_, kernel, stride, padding = self._geometry(x)
+        batch, channels, height, width = x
+        down, right = (max(0, (side + 2 * padding - kernel) // stride + 1) for side in (height, width))
+        return batch, channels, down, right
+
+    def forward(self, x: Tensor, y: Tensor, channel: int, keep: bool) -> Tensor | None:
+        """Write the channels of `y` from `channel` on; returns where in each window the value was."""
+        geometry = self._geometry(_shape(x))
+        place = torch.empty(self.output_shape(_shape(x)), dtype=torch.uint8) if keep else None
+        to = y.data_ptr() + 4 * channel * y.stride(1)
+        where = 0 if place is None else place.data_ptr()
+        native.kernels.max_pool(geometry, x.data_ptr(), to, y.stride(0), where, torch.get_num_threads())
+        return place
+
+    def backward(
+        self, x: Tensor, place: Tensor, dy: Tensor, channel: int, dx: Tensor | None, accumulate: bool
+    ) -> list[Tensor]:
+        """Write or add to `dx`; there are no parameters."""
+        if dx is not None:
+            from_ = dy.data_ptr() + 4 * channel * dy.stride(1)
+            native.kernels.max_pool_gradient(
+                self._geometry(_shape(x)),
+                place.data_ptr(),
+                from_,
+                dy.stride(0),
+                dx.data_ptr(),
+                accumulate,
+                torch.get_num_threads(),
+            )
+        return []
+
+    def _geometry(self, x: Shape) -> tuple[int, ...]:
+        return *x, self.module.kernel_size, self.module.stride, self.module.padding  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
 class Step:
     """A layer from one map to (some channels of) another; maps are numbered, 0 is the input, the last the output."""
 
-    layer: Any
+    layer: RealLayer | MaxPoolLayer
     source: int
     target: int
     channel: int = 0
@@ -164,7 +227,8 @@ class RealGraph:
             and native.serves(x, *self.parameters)
             and x.dim() == 4
             and all(tensor.is_contiguous() for tensor in (x, *self.parameters))
-            and not self._refused(_shape(x))
+            and not any(step.layer.watched for step in self.steps)
+            and all(map(all, self._shapes(_shape(x))))
         )
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -205,14 +269,6 @@ class RealGraph:
             shapes[step.target] = (made[0], channels, *made[2:])
         return [shapes[number] for number in range(len(shapes))]
 
-    def _refused(self, x: Shape) -> bool:
-        """Shapes that torch has an error for: wrong channels, no images, one value to normalise."""
-        first = self.steps[0].layer
-        if 0 in x or x[1] != first.conv.in_channels:
-            return True
-        batch, _, height, width = self._shapes(x)[-1]
-        return height < 1 or width < 1 or (first.norm.training and batch * height * width == 1)
-
 
 class _Run(torch.autograd.Function):
     @staticmethod
@@ -243,7 +299,9 @@ def _storage(geometry: tuple[int, ...]) -> int:
 
 
 @lru_cache(1024)
-def _output_shape(geometry: tuple[int, ...]) -> Shape:
-    batch, _, height, width, pool, out, kernel_h, kernel_w, stride, padding = geometry
-    height, width = -(-height // pool), -(-width // pool)
-    return batch, out, (height + 2 * padding - kernel_h) // stride + 1, (width + 2 * padding - kernel_w) // stride + 1
+def _output_shape(geometry: tuple[int, ...], channels: int, training: bool) -> Shape:
+    batch, own, height, width, pool, out, kernel_h, kernel_w, stride, padding = geometry
+    height = max(0, (-(-height // pool) + 2 * padding - kernel_h) // stride + 1)
+    width = max(0, (-(-width // pool) + 2 * padding - kernel_w) // stride + 1)
+    fits = own == channels and not (training and batch * height * width == 1)
+    return batch, out if fits else 0, height, width
