@@ -47,3 +47,51 @@ def input_gradient(
     level: str = "",
 ) -> None:
     """Fill dx [batch, in, h, w]."""
+
+def real_storage(geometry: Sequence[int]) -> int:
+    """Floats that a forward pass keeps for its backward pass."""
+
+def real_forward(
+    geometry: Sequence[int],
+    activation: str,
+    training: bool,
+    eps: float,
+    momentum: float,
+    x: int,
+    parameters: Sequence[int],
+    mean: int,
+    rstd: int,
+    z: int,
+    y: int,
+    y_stride: int,
+    threads: int,
+    level: str = "",
+) -> None:
+    """Fill y, mean, rstd and, unless its address is 0, z."""
+
+def real_backward(
+    geometry: Sequence[int],
+    activation: str,
+    training: bool,
+    x: int,
+    parameters: Sequence[int],
+    mean: int,
+    rstd: int,
+    z: int,
+    dy: int,
+    dy_stride: int,
+    dx: int,
+    accumulate: bool,
+    gradients: Sequence[int],
+    threads: int,
+    level: str = "",
+) -> None:
+    """Fill the gradients of the parameters and, unless its address is 0, dx."""
+
+def max_pool(geometry: Sequence[int], x: int, y: int, y_stride: int, place: int, threads: int, level: str = "") -> None:
+    """Fill y and, unless its address is 0, place."""
+
+def max_pool_gradient(
+    geometry: Sequence[int], place: int, dy: int, dy_stride: int, dx: int, accumulate: bool, threads: int
+) -> None:
+    """Fill, or add to, dx."""

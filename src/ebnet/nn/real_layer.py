@@ -84,7 +84,7 @@ class RealLayer:
             self._activation,
             training,
             norm.eps,
-            norm.momentum,
+            norm.momentum,  # type: ignore[arg-type]
             x.data_ptr(),
             (*self._addresses(), norm.running_mean.data_ptr(), norm.running_var.data_ptr()),  # type: ignore[union-attr]
             address,
