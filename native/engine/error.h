@@ -16,6 +16,8 @@ namespace ebnet {
   X(HeaderTooLarge, 5)            \
   X(HeaderLengthInvalid, 6)       \
   X(FileChanged, 7)               \
+  X(FileMissing, 8)               \
+  X(NotAPackedNetwork, 9)         \
   X(JsonSyntax, 10)               \
   X(JsonTooDeep, 11)              \
   X(JsonTooManyValues, 12)        \
@@ -52,6 +54,7 @@ namespace ebnet {
   X(ProgramResultWrong, 70)       \
   X(LabelsMismatch, 71)           \
   X(PreprocessingInvalid, 72)     \
+  X(TextUnprintable, 73)          \
   X(InputSizeInvalid, 80)         \
   X(SpatialMismatch, 81)          \
   X(PlanTooLarge, 82)             \

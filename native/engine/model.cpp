@@ -7,6 +7,7 @@
 #include "engine/fields.h"
 #include "engine/json.h"
 #include "engine/safetensors.h"
+#include "engine/text.h"
 
 namespace ebnet {
 
@@ -15,6 +16,8 @@ namespace {
 constexpr const char* kFormat = "ebnet";
 constexpr const char* kVersion = "1";
 
+constexpr std::size_t kLongestLabel = 256;  // bytes
+constexpr int kLargestResize = 1 << 15;     // only its share in the crop is ever used
 // A real convolution with as many stays in half precision where the file has it so.
 constexpr std::uint64_t kManyWeights = 1 << 14;
 
@@ -23,9 +26,9 @@ std::uint64_t u(int value) { return static_cast<std::uint64_t>(value); }
 Preprocessing read_preprocessing(const json::Value& text, const Limits& limits) {
   const Fields fields(text, "preprocessing", {"size", "resize", "crop", "mean", "std", "in_channels"});
   Preprocessing result;
-  result.size = fields.integer("size", 1, limits.side);
-  result.resize = fields.integer("resize", 1, limits.side);
-  result.crop = fields.integer("crop", 1, limits.side);
+  result.size = fields.integer("size", 1, limits.trained_side);
+  result.resize = fields.integer("resize", 1, kLargestResize);
+  result.crop = fields.integer("crop", 1, kLargestResize);
   if (result.crop > result.resize) fail(Error::PreprocessingInvalid, "preprocessing: the crop is larger than resize");
   const int channels = fields.integer("in_channels", 1, limits.channels);
   for (const double value : fields.numbers("mean")) result.mean.push_back(static_cast<float>(value));
@@ -48,6 +51,7 @@ std::vector<std::string> read_labels(const json::Value& text) {
   std::vector<std::string> labels;
   for (const json::Value& item : text.items) {
     if (item.kind != json::Kind::String) fail(Error::FieldTypeWrong, "labels: expected a list of strings");
+    require_plain(item.text, kLongestLabel, "label " + std::to_string(labels.size()));
     labels.push_back(item.text);
   }
   return labels;
@@ -165,9 +169,7 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   model.network_text = file.metadata("network");
   model.preprocessing = read_preprocessing(json::parse(model.preprocessing_text, "preprocessing"), limits);
   model.labels = read_labels(json::parse(file.metadata("labels"), "labels"));
-  if (json::parse(model.network_text, "network").kind != json::Kind::Object) {
-    fail(Error::FieldTypeWrong, "network: expected a table");
-  }
+  require_settings(json::parse(model.network_text, "network"), limits);
   const auto in_channels = static_cast<int>(model.preprocessing.mean.size());
   model.program = read_program(json::parse(model.program_text, "program"), in_channels, limits);
   if (!model.labels.empty() && model.labels.size() != u(model.program.classes())) {

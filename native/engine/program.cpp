@@ -2,6 +2,7 @@
 
 #include "engine/error.h"
 #include "engine/fields.h"
+#include "engine/text.h"
 
 namespace ebnet {
 
@@ -75,6 +76,7 @@ class Reader {
       if (op.name.empty() || op.name.size() > kLongestName) {
         fail(Error::FieldOutOfRange, where + ": a name has 1 to " + std::to_string(kLongestName) + " bytes");
       }
+      require_plain(op.name, kLongestName, where + ": the name");
       op.out_channels = fields.integer("out", 1, limits_.channels);
     } else {
       op.out_channels = op.in_channels;

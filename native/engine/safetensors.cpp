@@ -93,6 +93,11 @@ Safetensors::Safetensors(const Source& source, const Limits& limits) : source_(s
   source.read(0, length_bytes, kLengthBytes);
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<std::uint64_t>(length_bytes[i]) << (8 * i);
+  if (length > std::min(limits.header_bytes, size - kLengthBytes) && size > kLengthBytes) {
+    char first = '\0';
+    source.read(kLengthBytes, &first, 1);
+    if (first != '{') fail(Error::NotAPackedNetwork, "this is not a packed network; `ebnet pack` writes one");
+  }
   if (length > limits.header_bytes) {
     fail(Error::HeaderTooLarge,
          "a header of " + std::to_string(length) + " bytes, more than " + std::to_string(limits.header_bytes));

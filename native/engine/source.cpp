@@ -12,9 +12,12 @@
 namespace ebnet {
 
 FileSource::FileSource(const std::string& path) : path_(path) {
+  if (path.find('\0') != std::string::npos) fail(Error::FileUnreadable, quoted(path) + ": a path has no NUL in it");
   // Not blocking: opening a pipe would otherwise wait for a writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) fail(Error::FileUnreadable, path + ": " + std::strerror(errno));
+  if (descriptor_ < 0) {
+    fail(errno == ENOENT ? Error::FileMissing : Error::FileUnreadable, path + ": " + std::strerror(errno));
+  }
   struct stat info {};
   if (::fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(descriptor_);

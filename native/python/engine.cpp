@@ -25,6 +25,7 @@ template <class T>
 using Numpy = nb::ndarray<nb::numpy, T>;
 
 const char* exception_name(Error error) {
+  if (error == Error::FileMissing) return "MissingFileError";
   if (is_format_error(error)) return "FormatError";
   switch (error) {
     case Error::InputNotFinite:
@@ -46,7 +47,10 @@ void check(const Status& status) {
   if (status.error == Error::Internal) throw std::runtime_error(status.message);
   nb::object type = nb::module_::import_("ebnet.errors").attr(exception_name(status.error));
   const std::string name = error_name(status.error);
-  nb::object exception = type(nb::str((name + ": " + status.message).c_str()));
+  // A message may repeat a path, which need not be UTF-8.
+  const std::string message = name + ": " + status.message;
+  const auto text = nb::steal(PyUnicode_DecodeFSDefaultAndSize(message.data(), static_cast<Py_ssize_t>(message.size())));
+  nb::object exception = type(text);
   exception.attr("code") = nb::str(name.c_str());
   PyErr_SetObject(type.ptr(), exception.ptr());
   throw nb::python_error();
@@ -131,11 +135,13 @@ bool interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
-std::unique_ptr<Engine> load(const std::string& path, int threads, const std::string& stream,
+// The path is bytes, as the file system has it: not every name is UTF-8.
+std::unique_ptr<Engine> load(const nb::bytes& path, int threads, const std::string& stream,
                              const nb::dict& limits) {
   const Options options = {threads, stream_type_of(stream), limits_of(limits)};
   std::unique_ptr<Engine> engine;
-  without_gil([&] { return Engine::load_file(path, options, &engine); });
+  const std::string name(path.c_str(), path.size());
+  without_gil([&] { return Engine::load_file(name, options, &engine); });
   return engine;
 }
 

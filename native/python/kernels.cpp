@@ -170,6 +170,14 @@ Activation activation_of(const std::string& name) {
   return Activation::prelu;
 }
 
+// Values from pixel to pixel of an array that holds `count` pixels of at least `channels` values.
+std::size_t stride_of(std::size_t size, std::size_t count, std::size_t channels, const char* name) {
+  require(size % count == 0 && size / count >= channels,
+          std::string(name) + " holds " + std::to_string(size) + " values, not " + std::to_string(count) +
+              " pixels of at least " + std::to_string(channels));
+  return size / count;
+}
+
 // input [h][w][input_stride], output [h][w][output_stride], both filled by the caller.
 void run_dense_conv(const std::string& level, const std::vector<int>& numbers, const In<float>& weights,
                     MaybeIn<float> scale, MaybeIn<float> shift, const std::string& activation, MaybeIn<float> slope,
@@ -179,9 +187,10 @@ void run_dense_conv(const std::string& level, const std::vector<int>& numbers, c
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
   const std::size_t inputs = static_cast<std::size_t>(shape.in_channels);
   require(weights.size() == channels * inputs * static_cast<std::size_t>(shape.taps()), "weights of the wrong size");
-  const std::size_t in_stride = input.size() / pixels(shape.in_h, shape.in_w);
-  const std::size_t out_stride = output.size() / pixels(shape.out_h(), shape.out_w());
-  require(in_stride >= inputs && out_stride >= channels, "input or output too small");
+  const std::size_t in_stride = stride_of(input.size(), pixels(shape.in_h, shape.in_w), inputs, "input");
+  const std::size_t out_stride = stride_of(output.size(), pixels(shape.out_h(), shape.out_w()), channels, "output");
+  require(split >= 0 && split <= shape.out_h(), "the split is no output row");
+  require(activation != "prelu" || slope.has_value(), "prelu needs a slope");
   const DenseConv conv =
       make_dense_conv(shape, weights.data(), pointer(scale, channels, "scale"), pointer(shift, channels, "shift"),
                       activation_of(activation), pointer(slope, channels, "slope"));
@@ -192,7 +201,9 @@ void run_dense_conv(const std::string& level, const std::vector<int>& numbers, c
 // kind: "max" or "average"; input [h][w][channels].
 void run_pool(const std::string& level, const std::string& kind, int kernel, int stride, int pad, bool ceil_mode,
               const In<float>& input, Out<float>& output) {
-  require(input.ndim() == 3 && output.ndim() == 3, "pools take arrays [h, w, channels]");
+  require(input.ndim() == 3 && output.ndim() == 3 && input.size() > 0, "pools take arrays [h, w, channels]");
+  require(kind == "max" || kind == "average", "no pool is called " + kind);
+  require(kernel > 0 && stride > 0 && pad >= 0 && 2 * pad <= kernel, "impossible pool window");
   PoolShape shape;
   shape.in_h = static_cast<int>(input.shape(0));
   shape.in_w = static_cast<int>(input.shape(1));
@@ -201,15 +212,19 @@ void run_pool(const std::string& level, const std::string& kind, int kernel, int
   shape.stride = stride;
   shape.pad = pad;
   shape.ceil_mode = ceil_mode;
-  require(static_cast<int>(output.shape(0)) == shape.out_h() && static_cast<int>(output.shape(1)) == shape.out_w(),
-          "the output would be " + std::to_string(shape.out_h()) + " x " + std::to_string(shape.out_w()));
+  require(shape.in_h + 2 * pad >= kernel && shape.in_w + 2 * pad >= kernel, "the window does not fit into the input");
   const std::size_t channels = input.shape(2);
+  require(output.shape(0) == static_cast<std::size_t>(shape.out_h()) &&
+              output.shape(1) == static_cast<std::size_t>(shape.out_w()) && output.shape(2) == channels,
+          "the output would be " + std::to_string(shape.out_h()) + " x " + std::to_string(shape.out_w()) + " x " +
+              std::to_string(channels));
   const auto pool = kind == "max" ? max_pool : average_pool;
   pool(shape, input.data(), channels, output.data(), channels, 0, shape.out_h(), level_of(level));
 }
 
 void run_global_average_pool(const std::string& level, const In<float>& input, Out<float>& output) {
-  require(input.ndim() == 2 && output.size() == input.shape(1), "expected [pixels, channels] and [channels]");
+  require(input.ndim() == 2 && input.size() > 0 && output.size() == input.shape(1),
+          "expected [pixels, channels] and [channels]");
   global_average_pool(input.data(), input.shape(1), static_cast<int>(input.shape(0)), static_cast<int>(input.shape(1)),
                       output.data(), level_of(level));
 }
@@ -218,6 +233,7 @@ void run_linear(const std::string& level, const In<float>& weights, MaybeIn<floa
                 MaybeIn<float> slope, const In<float>& input, Out<float>& output) {
   require(weights.ndim() == 2 && weights.shape(0) == output.size() && weights.shape(1) == input.size(),
           "expected weights [out, in]");
+  require(activation != "prelu" || slope.has_value(), "prelu needs a slope");
   linear(weights.data(), pointer(bias, output.size(), "bias"), pointer(slope, output.size(), "slope"),
          activation_of(activation), input.data(), static_cast<int>(input.size()), static_cast<int>(output.size()),
          output.data(), level_of(level));
@@ -229,6 +245,8 @@ void run_binarize(const In<float>& input, int per_group, const In<float>& bn_sca
   const int channels = static_cast<int>(input.shape(1));
   require(per_group > 0 && channels % per_group == 0, "per_group must divide the channels");
   require(bits.size() == input.shape(0) * bit_words_per_pixel(channels, per_group), "bits of the wrong size");
+  require(bn_scale.size() == input.shape(1) && bn_shift.size() == input.shape(1) && sums.size() == input.shape(1),
+          "bn_scale, bn_shift and sums have one value for each of the " + std::to_string(channels) + " channels");
   binarize(input.data(), input.shape(1), static_cast<int>(input.shape(0)), channels, per_group, bn_scale.data(),
            bn_shift.data(), bits.data(), sums.data());
 }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ebnet.packing.file import pack as pack
     from ebnet.runtime.engine import Engine as Engine
     from ebnet.runtime.engine import load as load
+    from ebnet.runtime.limits import Limits as Limits
 
 __version__ = "0.1.0"
 
@@ -23,6 +24,7 @@ _HOME = {
     "Arch": "ebnet.arch",
     "Engine": "ebnet.runtime.engine",
     "ExpertBinaryNetwork": "ebnet.models.network",
+    "Limits": "ebnet.runtime.limits",
     "create_model": "ebnet.models.registry",
     "import_official": "ebnet.models.official",
     "list_models": "ebnet.models.registry",
@@ -36,6 +38,7 @@ __all__ = [
     "Arch",
     "Engine",
     "ExpertBinaryNetwork",
+    "Limits",
     "__version__",
     "create_model",
     "import_official",

@@ -33,6 +33,10 @@ class FormatError(EbnetError):
     """A packed file is damaged, hostile or of another version."""
 
 
+class MissingFileError(FormatError, FileNotFoundError):
+    """There is no packed file of that name."""
+
+
 class Interrupted(EbnetError):
     """Ctrl-C or SIGTERM: the work was saved and can go on. `signal` is the number of the signal."""
 

@@ -55,7 +55,7 @@ def test_inspect(folder: Path) -> None:
     text = run("inspect", folder / "net.ebn", "--tensors")
     assert "1111-0.25-1:2:2:2" in text
     assert "stages.3.0.0.gate.weight" in text
-    with pytest.raises(FormatError, match=r"HeaderTooLarge"):
+    with pytest.raises(FormatError, match=r"NotAPackedNetwork: this is not a packed network"):
         run("inspect", folder / "a.png")
 
 

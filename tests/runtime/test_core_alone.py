@@ -56,7 +56,7 @@ def test_the_c_example_reports_errors(programs: dict[str, Path], file: Path, tmp
     assert run(programs["classify"]).returncode == 2
     missing = run(programs["classify"], tmp_path / "nothing.ebn", "x.ppm")
     assert missing.returncode == 1
-    assert missing.stderr.startswith("FileUnreadable: ")
+    assert missing.stderr.startswith("FileMissing: ")
     file.write_bytes(file.read_bytes()[:500])
     assert run(programs["classify"], file, "x.ppm").stderr.startswith("HeaderLengthInvalid: ")
 

@@ -1,31 +1,54 @@
 """Faults of files as files."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from ebnet._native import Engine
 
 import ebnet
-from ebnet.errors import FormatError
+from ebnet._native import Engine
+from ebnet.errors import ConfigError, FormatError
 from tests.runtime.tiny_file import TinyFile
 
 
-def code(path: Path) -> str:
+def code(path: Path | str) -> str:
     with pytest.raises(FormatError) as caught:
         ebnet.load(path)
     return caught.value.code  # type: ignore[attr-defined]
 
 
 def test_missing_directory_and_pipe(tmp_path: Path) -> None:
-    assert code(tmp_path / "nothing.ebn") == "FileUnreadable"
+    assert code(tmp_path / "nothing.ebn") == "FileMissing"
+    with pytest.raises(FileNotFoundError):
+        ebnet.load(tmp_path / "nothing.ebn")
     assert code(tmp_path) == "FileUnreadable"
     os.mkfifo(tmp_path / "pipe")
     assert code(tmp_path / "pipe") == "FileUnreadable"
+
+
+def test_names_are_bytes_to_the_system(tmp_path: Path) -> None:
+    """Any name a file can have, as text or as bytes; none that the system would read otherwise."""
+    path = tmp_path / os.fsdecode(b"\xff\xfe.ebn")
+    path.write_bytes(TinyFile().content())
+    assert ebnet.load(path).classes == ebnet.load(os.fsencode(path)).classes == 4
+    path.write_bytes(b"\x00" * 100)
+    with pytest.raises(FormatError):
+        ebnet.load(path)
+    good = tmp_path / "good.ebn"
+    good.write_bytes(TinyFile().content())
+    assert code(f"{good}\0.txt") == "FileUnreadable"
+
+
+@pytest.mark.parametrize("wrong", ["2", 2.0, None, [1]])
+def test_threads_of_another_type(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"threads={wrong!r}: expected")):
+        ebnet.load(tmp_path, threads=wrong)
 
 
 def test_an_oversized_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ebnet._native import ERRORS, Engine
 
+from ebnet._native import ERRORS, Engine
 from ebnet.errors import FormatError
 from tests.runtime.tiny_file import TinyFile, header_of, rewritten, tensor_bytes, with_header
 
@@ -210,6 +210,21 @@ FAULTS: list[tuple[str, Damage]] = [
     ("PreprocessingInvalid", preprocessing(std=[0, 1, 1])),
     ("PreprocessingInvalid", preprocessing(mean=[1e300, 0, 0])),
     ("PreprocessingInvalid", preprocessing(crop=10)),
+    ("FieldOutOfRange", preprocessing(size=2000, resize=2000, crop=2000)),
+    ("NotAPackedNetwork", lambda file: b"\x89PNG\r\n\x1a\n" + bytes(100)),
+    ("NotAPackedNetwork", lambda file: b"# A text that somebody named net.ebn"),
+    ("TextUnprintable", meta(labels=["zero", "one", "\x1b[2J", "three"])),
+    ("TextUnprintable", meta(labels=["zero", "one", "\u202etxt.exe", "three"])),
+    ("TextUnprintable", meta(network={"arch": "\x9b31m"})),
+    ("TextUnprintable", meta(network={"\n": 1})),
+    ("TextUnprintable", op(0, name="\x1b]0;title\x07")),
+    ("FieldOutOfRange", meta(labels=["zero", "one", "x" * 1000, "three"])),
+    ("FieldOutOfRange", meta(network={"experts": 10**9})),
+    ("FieldOutOfRange", meta(network={str(i): i for i in range(100)})),
+    ("FieldTypeWrong", meta(network={"experts": "abc"})),
+    ("FieldTypeWrong", meta(network={"arch": 7})),
+    ("FieldTypeWrong", meta(network={"arch": {"a": 1}})),
+    ("FieldTypeWrong", meta(network={"widths": [[1]]})),
 ]
 
 
@@ -228,7 +243,7 @@ def test_the_undamaged_file_loads() -> None:
 
 def test_no_format_error_is_left_untested() -> None:
     """Files (unreadable, truncated, too large, changed) have a page of their own, test_files.py."""
-    elsewhere = {"FileUnreadable", "FileTooLarge", "FileTruncated", "FileChanged"}
+    elsewhere = {"FileMissing", "FileUnreadable", "FileTooLarge", "FileTruncated", "FileChanged"}
     format_errors = {name for name, number in ERRORS.items() if 0 < number < ERRORS["InputSizeInvalid"]}
     assert format_errors == {name for name, _ in FAULTS} | elsewhere
 

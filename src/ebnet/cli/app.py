@@ -66,5 +66,9 @@ def main() -> None:
     try:
         app()
     except EbnetError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        # A message repeats what was given, and that may hold a terminal's control sequences.
+        text = "".join(
+            letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in str(error)
+        )
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         sys.exit(1)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -41,5 +42,7 @@ def bench(
         for op in found.ops:
             speed = f"{op.gmacs_per_second:.1f}" if op.gmacs_per_second else ""
             shape = "x".join(map(str, op.shape))
-            profile.add_row(op.name, op.kind, op.kernel, shape, f"{op.seconds * 1e6:.0f}", f"{op.share:.1%}", speed)
+            profile.add_row(
+                escape(op.name), op.kind, op.kernel, shape, f"{op.seconds * 1e6:.0f}", f"{op.share:.1%}", speed
+            )
         console.print(profile)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -26,23 +27,23 @@ def inspect(
         return
     console = Console()
     facts = Table(show_header=False, box=None)
-    facts.add_row("network", ", ".join(f"{key} {value}" for key, value in found.network.items()))
+    facts.add_row("network", escape(", ".join(f"{key} {value}" for key, value in found.network.items())))
     facts.add_row("format", f"version {found.version}, reals in {found.reals}")
     facts.add_row(
         "bytes",
         f"{found.file_bytes:,} = {found.bit_bytes:,} bits + {found.real_bytes:,} reals + {found.header_bytes:,} header",
     )
     facts.add_row("input", ", ".join(f"{key} {value}" for key, value in found.preprocessing.items()))
-    facts.add_row("labels", f"{len(found.labels)}: {', '.join(found.labels[:5])}" if found.labels else "none")
+    facts.add_row("labels", f"{len(found.labels)}: {escape(', '.join(found.labels[:5]))}" if found.labels else "none")
     console.print(facts)
     ops = Table("value", "op", "name", "from", "settings", title="program")
     for value, op in enumerate(found.program, 1):
         shown = {key: setting for key, setting in op.items() if key not in ("op", "name", "in")}
         settings = " ".join(f"{key}={setting}" for key, setting in shown.items())
-        ops.add_row(str(value), op["op"], op.get("name", ""), ", ".join(map(str, op["in"])), settings)
+        ops.add_row(str(value), op["op"], escape(op.get("name", "")), ", ".join(map(str, op["in"])), settings)
     console.print(ops)
     if tensors:
         listed = Table("tensor", "type", "shape", "bytes")
         for entry in found.tensors:
-            listed.add_row(entry.name, entry.dtype, "x".join(map(str, entry.shape)), f"{entry.bytes:,}")
+            listed.add_row(escape(entry.name), entry.dtype, "x".join(map(str, entry.shape)), f"{entry.bytes:,}")
         console.print(listed)

@@ -19,6 +19,7 @@ def serve(
     Example: `ebnet serve demo/net.ebn`
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from ebnet.errors import ConfigError
     from ebnet.runtime.engine import load
@@ -28,4 +29,9 @@ def serve(
         from ebnet.serve.server import run
     except ImportError as error:
         raise ConfigError(f"`ebnet serve` needs {error.name}: pip install 'ebnet[serve]'") from error
-    run(engine, host, port, lambda url: Console().print(f"{file} is at {url}  (Ctrl-C ends)", highlight=False))
+    run(
+        engine,
+        host,
+        port,
+        lambda url: Console().print(f"{escape(str(file))} is at {url}  (Ctrl-C ends)", highlight=False),
+    )

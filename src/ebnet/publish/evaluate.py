@@ -20,12 +20,11 @@ def evaluate_packed(file: str | Path, data: Data) -> Evaluation:
     layers = [op["name"] for op in engine.program if op["op"] == "binary"]
     meter, chosen = Meter(sums={"top1": 0.0, "top5": 0.0, "loss": 0.0}), []
     for images, labels in pictures.validation().epoch(0):
-        logits = torch.from_numpy(engine(images.numpy()))
+        values, experts = engine.run(images.numpy())
+        logits = torch.from_numpy(values)
         top1, top5 = top_k(logits, labels)
         meter.add(len(labels), top1=top1, top5=top5, loss=functional.cross_entropy(logits, labels).item())
-        chosen.append(engine.experts(images.numpy()))
-    experts = np.concatenate(chosen, axis=1)
-    count = int(engine.network["experts"])
-    shares = {name: np.bincount(row, minlength=count) / len(row) for name, row in zip(layers, experts, strict=True)}
-    usage = {name: share.tolist() for name, share in shares.items() if count > 1}
+        chosen.append(experts)
+    rows = zip(layers, engine.expert_counts, np.concatenate(chosen, axis=1), strict=True)
+    usage = {name: (np.bincount(row, minlength=of) / len(row)).tolist() for name, of, row in rows if of > 1}
     return Evaluation(**averages(meter, torch.device("cpu")), usage=usage)

@@ -6,6 +6,7 @@ What a run of arrays does without is imported where it is used: it would cost a 
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ebnet._native import Engine as NativeEngine
 from ebnet.errors import ConfigError, NonFiniteError, ShapeError
 
 if TYPE_CHECKING:
+    from ebnet.runtime.limits import Limits
     from ebnet.runtime.preprocessing import Preprocessing
     from ebnet.runtime.results import Prediction, Run, Trace
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 STREAM_TYPES = ("fp32", "fp16", "bf16")
 
 
-def load(path: str | os.PathLike[str], threads: int = 1, stream: str = "fp32") -> "Engine":
+def load(
+    path: str | bytes | os.PathLike[Any], threads: int = 1, stream: str = "fp32", limits: "Limits | None" = None
+) -> "Engine":
     """Read and verify a packed file. It stays open: an expert is laid out when it is first chosen.
 
     Args:
@@ -29,17 +33,22 @@ def load(path: str | os.PathLike[str], threads: int = 1, stream: str = "fp32") -
         threads: threads of one call, the caller's included.
         stream: in what the residual stream between binary layers is kept. Arithmetic is in fp32 whatever it is; fp16
             and bf16 halve its memory, and their rounding changes the class of an image now and then.
+        limits: what one image may cost, see `ebnet.Limits`. A file that asks for more raises `ShapeError`.
 
     Example: `logits = ebnet.load("net.ebn")(images)`
     """
-    file = os.fspath(path)
+    try:
+        file = os.fsdecode(path)
+        count = index(threads)
+    except TypeError:
+        raise ConfigError(f"path={path!r}, threads={threads!r}: expected a file's name and a whole number") from None
     if file.startswith("zoo:"):
         from ebnet.zoo import resolve
 
         file = resolve(file)
     if stream not in STREAM_TYPES:
         raise ConfigError(f"stream={stream!r}: expected one of {', '.join(STREAM_TYPES)}")
-    return Engine(NativeEngine.load(file, threads, stream, {}), file)
+    return Engine(NativeEngine.load(os.fsencode(file), count, stream, limits.to_dict() if limits else {}), file)
 
 
 def _parsed(text: str) -> Any:
@@ -152,6 +161,11 @@ class Engine:
     def program(self) -> list[dict[str, Any]]:
         """The file's flat list of ops."""
         return _parsed(self._native.program)
+
+    @property
+    def expert_counts(self) -> list[int]:
+        """How many experts every binary layer chooses from, in forward order."""
+        return [op.get("experts", 1) for op in self.program if op["op"] == "binary"]
 
     @property
     def network(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def describe(engine: Engine) -> dict[str, Any]:
     """What the page needs to know about the network."""
     return {
         "arch": engine.network.get("arch"),
-        "experts": engine.network.get("experts", 1),
+        "experts": max(engine.expert_counts, default=1),
         "classes": class_names(engine),
         "size": engine.preprocessing.size,
         "channels": engine.preprocessing.in_channels,

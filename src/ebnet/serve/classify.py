@@ -36,15 +36,15 @@ def classify(engine: Engine, picture: np.ndarray) -> Answer:
     """Classify a uint8 picture of the network's size."""
     batch = picture[None]
     start = time.perf_counter()
-    logits = engine(batch)[0].astype(np.float64)
+    logits, experts = engine.run(batch)
     seconds = time.perf_counter() - start
-    weights = np.exp(logits - logits.max())
+    weights = np.exp(logits[0].astype(np.float64) - logits.max())
     probabilities = weights / weights.sum()
     return Answer(
         label=class_names(engine)[int(probabilities.argmax())],
         classes=class_names(engine),
         probabilities=[float(p) for p in probabilities],
-        path=_path(engine, batch),
+        path=_path(engine, experts),
         milliseconds=1e3 * seconds,
     )
 
@@ -53,7 +53,8 @@ def class_names(engine: Engine) -> list[str]:
     return engine.labels or [str(i) for i in range(engine.classes)]
 
 
-def _path(engine: Engine, batch: np.ndarray) -> list[Layer]:
-    experts = int(engine.network.get("experts", 1))
+def _path(engine: Engine, chosen: np.ndarray) -> list[Layer]:
+    """The path of the one image that was run."""
     names = [op["name"] for op in engine.program if op["op"] == "binary"]
-    return [Layer(name, experts, int(row[0])) for name, row in zip(names, engine.experts(batch), strict=True)]
+    layers = zip(names, engine.expert_counts, chosen[:, 0], strict=True)
+    return [Layer(name, experts, int(expert)) for name, experts, expert in layers]
