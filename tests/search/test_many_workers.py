@@ -55,6 +55,7 @@ def trials(shared: Study) -> list[tuple[str, TrialState]]:
     return [(trial.user_attrs["candidate"], trial.state) for trial in found]
 
 
+@pytest.mark.slow
 def test_a_killed_workers_candidate_is_taken_up(url, tmp_path):
     shared = study(tmp_path / "study", CHOSEN, url or None, heartbeat=HEARTBEAT, grace=GRACE)
     logs = [tmp_path / "first", tmp_path / "second"]

@@ -42,14 +42,16 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tiny_run: TinyRun) -> Iterator[Server]:
-    command = [sys.executable, "-m", "ebnet", "serve", str(tiny_run.packed), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        address = re.search(r"http://\S+", line)
-        assert address, line
-        yield Server(address[0], process)
-        process.terminate()
+    command = [sys.executable, "-m", "ebnet", "serve", tiny_run.packed.name, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tiny_run.packed.parent) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            address = re.search(r"http://\S+", line)
+            assert address, line
+            yield Server(address[0], process)
+        finally:
+            process.terminate()  # also where it said something else: leaving the block waits for its end
 
 
 def encoded(image: Image.Image) -> bytes:

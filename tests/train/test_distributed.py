@@ -25,6 +25,7 @@ def _run(command: list[str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_same_step_as_one(tmp_path: Path) -> None:
     """Gradients (of coupled experts), statistics, losses and gates from clusters, with mixup, a teacher and experts.
 
@@ -41,6 +42,7 @@ def test_two_processes_take_the_same_step_as_one(tmp_path: Path) -> None:
         torch.testing.assert_close(two[name], value, rtol=1e-3, atol=2e-5, msg=lambda m, name=name: f"{name}: {m}")
 
 
+@pytest.mark.slow
 def test_torchrun_trains_all_stages(tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path / "tiny.toml", schedule__epochs=1, schedule__learning_rate=1e-4)
     _run([sys.executable, "-m", "ebnet", "train", str(recipe), "--out", str(tmp_path / "one")])
