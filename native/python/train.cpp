@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "python/adam.h"
 #include "python/arrays.h"
 #include "python/real_layers.h"
 #include "train/expert_conv.h"
@@ -123,6 +124,7 @@ void bind_train(nb::module_& parent) {
         nb::arg("binary"), nb::arg("y"), nb::arg("threads"), nb::arg("level") = "", "Fill y [batch, out, h, w].");
   m.def("input_gradient", &run_input_gradient, nb::arg("dy"), nb::arg("theta"), nb::arg("chosen"), nb::arg("geometry"),
         nb::arg("binary"), nb::arg("dx"), nb::arg("threads"), nb::arg("level") = "", "Fill dx [batch, in, h, w].");
+  bind_adam(m);
   bind_real_layers(m);
 }
 

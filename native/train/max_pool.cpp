@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "train/real_levels.h"
+#include "train/step_levels.h"
 #include "train/threads.h"
 
 namespace ebnet {
@@ -37,7 +37,7 @@ PoolPhases::PoolPhases(const MaxPool& task) : out_h(task.out_h()), out_w(task.ou
 }
 
 void max_pool(const MaxPool& task, int threads, DenseLevel level) {
-  const auto run = real_kernels(level).max_pool;
+  const auto run = step_kernels(level).max_pool;
   const PoolPhases phases(task);
   for_planes_on_threads(task, threads, [&](int plane) { run(task, phases, plane, scratch(phases.floats)); });
 }

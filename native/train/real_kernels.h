@@ -9,7 +9,7 @@
 //
 // du is cheap beside fetching it from memory: both passes over dy make it anew.
 #pragma once
-#include "train/real_levels.h"
+#include "train/step_levels.h"
 #include "train/real_patches.h"
 #include "train/real_products.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "train/real_levels.h"
+#include "train/step_levels.h"
 #include "train/threads.h"
 
 namespace ebnet {
@@ -82,13 +82,13 @@ class Coefficients {
 
 }  // namespace
 
-const RealKernels& real_kernels(DenseLevel level) {
+const StepKernels& step_kernels(DenseLevel level) {
 #ifdef EBNET_X86_64
-  if (level == DenseLevel::avx512) return kRealAvx512;
-  if (level == DenseLevel::avx2) return kRealAvx2;
+  if (level == DenseLevel::avx512) return kStepAvx512;
+  if (level == DenseLevel::avx2) return kStepAvx2;
 #endif
   (void)level;
-  return kRealPortable;
+  return kStepPortable;
 }
 
 RealTiles::RealTiles(const RealLayer& layer) {
@@ -126,7 +126,7 @@ std::size_t storage_floats(const RealLayer& layer) {
 
 void real_forward(const RealLayer& layer, int threads, DenseLevel level) {
   const RealTiles tiles(layer);
-  const RealKernels& kernel = real_kernels(level);
+  const StepKernels& kernel = step_kernels(level);
   const std::size_t channels = size(layer.shape.out_channels), floats = scratch_floats(layer, tiles);
   const std::size_t tile_size = tile_floats(layer, tiles);
   if (!layer.training) {
@@ -159,7 +159,7 @@ void real_forward(const RealLayer& layer, int threads, DenseLevel level) {
 
 void real_backward(const RealLayer& layer, int threads, DenseLevel level) {
   const RealTiles tiles(layer);
-  const RealKernels& kernel = real_kernels(level);
+  const StepKernels& kernel = step_kernels(level);
   const std::size_t channels = size(layer.shape.out_channels), floats = scratch_floats(layer, tiles);
   const std::size_t tile_size = tile_floats(layer, tiles), weights = channels * size(depth(layer.shape));
   const Coefficients coefficients(layer);

@@ -48,6 +48,17 @@ def input_gradient(
 ) -> None:
     """Fill dx [batch, in, h, w]."""
 
+def adam(
+    addresses: Array[numpy.int64],
+    rates: Array[numpy.float64],
+    beta1: float,
+    beta2: float,
+    eps: float,
+    threads: int,
+    level: str = "",
+) -> None:
+    """One step of all tensors."""
+
 def real_storage(geometry: Sequence[int]) -> int:
     """Floats that a forward pass keeps for its backward pass."""
 

@@ -12,6 +12,7 @@ from ebnet.errors import NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.phases import number
 from ebnet.recipe.settings import Recipe, Schedule
+from ebnet.train.adam import Adam
 from ebnet.train.distributed import is_distributed, sync_batch_norm
 from ebnet.train.losses import attention_transfer, logit_distillation, soft_cross_entropy
 from ebnet.train.mixup import mix, mixup_weight
@@ -43,11 +44,10 @@ class Trainer:
         self.names = [name for _, group in groups for name in group]
         self.factors = [factor for factor, _ in groups]
         """Of each group of parameters, on the learning rate."""
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = Adam(
             [{"params": list(group.values())} for _, group in groups],
             self.settings.learning_rate,
-            weight_decay=self.settings.weight_decay,
-            fused=True,
+            self.settings.weight_decay,
         )
         self.rate = LearningRate.of(self.settings, steps_per_epoch)
 

@@ -1,6 +1,8 @@
-// What a real layer does to one tile, per level: each table is filled in its own file with its own compiler flags.
+// What a training step does beside the binary units, per level: each table is filled in its own file with its own
+// compiler flags.
 #pragma once
 #include "base/cpu.h"
+#include "train/adam.h"
 #include "train/max_pool.h"
 #include "train/real_layer.h"
 
@@ -17,7 +19,7 @@ struct Affine {
   const float *scale, *shift;
 };
 
-struct RealKernels {
+struct StepKernels {
   // Convolve tile `tile` into z [out][width] and take its moments, unless `moments` is null.
   void (*convolve)(const RealLayer& layer, const RealTiles& tiles, int tile, float* z, ChannelSums* moments,
                    float* scratch);
@@ -30,14 +32,16 @@ struct RealKernels {
   void (*gradients)(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
                     const ChannelSums* sums, float* dweight, float* scratch);
   void (*max_pool)(const MaxPool& task, const PoolPhases& phases, int plane, float* scratch);
+  // The numbers [begin, end) of a tensor.
+  void (*adam)(const AdamTensor& tensor, const AdamNumbers& numbers, std::size_t begin, std::size_t end);
 };
 
-const RealKernels& real_kernels(DenseLevel level);
+const StepKernels& step_kernels(DenseLevel level);
 
-extern const RealKernels kRealPortable;
+extern const StepKernels kStepPortable;
 #ifdef EBNET_X86_64
-extern const RealKernels kRealAvx2;
-extern const RealKernels kRealAvx512;
+extern const StepKernels kStepAvx2;
+extern const StepKernels kStepAvx512;
 #endif
 
 }  // namespace ebnet
