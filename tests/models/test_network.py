@@ -59,9 +59,9 @@ def test_the_units_of_the_papers_network() -> None:
     layers = model.binary_layers()
     assert len(layers) == 33
     assert sum(layer.weight.numel() for layer in layers.values()) == 4 * 9_586_688
-    first = layers["stages.0.0.units.0.conv"]
+    first = layers["0.0.0"]
     assert (first.in_channels, first.out_channels, first.groups, first.num_experts) == (64, 128, 4, 4)
-    mixing = layers["stages.3.1.units.2.conv"]
+    mixing = layers["3.1.2"]
     assert (mixing.kernel_size, mixing.groups, mixing.in_channels) == ((1, 1), 1, 1024)
 
 

@@ -64,7 +64,7 @@ def test_verify_finds_a_difference(tmp_path: Path) -> None:
     engine = ebnet.load(ebnet.pack(random_network("1111-0.25-1:1:1:1", experts=4), tmp_path / "net.ebn"))
     found = verify(engine, random_network("1111-0.25-1:1:1:1", experts=4, seed=1), pictures(3, 3, 16, 16))
     assert found.unexplained == 3
-    assert found.first_difference == "stages.0.0.0"
+    assert found.first_difference == "0.0.0"
 
 
 @pytest.mark.parametrize("isa", ["reference", "portable", "avx2", "avx512", "amx"])

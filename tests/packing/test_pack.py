@@ -40,7 +40,7 @@ def test_bits_are_in_the_documented_order() -> None:
 
 def test_a_stage_one_network_is_refused(tmp_path: Path) -> None:
     model = ebnet.create_model("1111-0.25-1:1:1:1", precision="binary_input")
-    with pytest.raises(ConfigError, match=r"stages.0.0.units.0.conv has precision 'binary_input'.*Stage II"):
+    with pytest.raises(ConfigError, match=r"layer 0\.0\.0 has precision 'binary_input'.*Stage II"):
         ebnet.pack(model, tmp_path / "net.ebn")
     assert not list(tmp_path.iterdir())
 
@@ -49,7 +49,7 @@ def test_one_real_layer_is_refused(tmp_path: Path) -> None:
     model = random_network("1111-0.25-1:1:1:1")
     layer = next(reversed(model.binary_layers().values()))
     layer.precision = ebnet.nn.Precision.REAL
-    with pytest.raises(ConfigError, match=r"stages.3.0.units.1.conv has precision 'real'"):
+    with pytest.raises(ConfigError, match=r"layer 3\.0\.1 has precision 'real'"):
         ebnet.pack(model, tmp_path / "net.ebn")
 
 

@@ -49,7 +49,7 @@ def test_holds_every_figure(report: Report) -> None:
     assert [figure.name for figure in report.figures] == [
         "accuracy-curves",
         "loss-curves",
-        "stage-accuracy",
+        "phase-accuracy",
         "expert-usage",
         "classes-of-experts",
         "features",
@@ -72,7 +72,7 @@ def test_curves_are_the_metrics(report: Report, tiny_run: TinyRun) -> None:
 
 
 def test_stage_bars_are_the_results(report: Report, tiny_run: TinyRun) -> None:
-    bars = next(f for f in report.figures if f.name == "stage-accuracy")
+    bars = next(f for f in report.figures if f.name == "phase-accuracy")
     assert isinstance(bars, Bars)
     state = json.loads((tiny_run.run / "stages" / "3-stage2" / "state.json").read_text())
     assert bars.series[0].values[3] == 100 * state["position"]["result"]["top1"]
@@ -105,7 +105,7 @@ def test_columns_of_the_heat_map_sum_to_one(report: Report) -> None:
 def test_features_are_coloured_by_the_last_layer(report: Report) -> None:
     scatter = next(f for f in report.figures if f.name == "features")
     assert isinstance(scatter, Scatter)
-    assert scatter.colourings[0].name == "the expert of stage 3, block 0, conv 1"
+    assert scatter.colourings[0].name == "the expert of layer 3.0.1"
     assert len(scatter.x) == len(scatter.tips) == 600
     assert np.isfinite(scatter.x).all()
 

@@ -50,7 +50,7 @@ def test_a_difference_worked_out_again_from_the_files() -> None:
     differences = []
     for four, one in zip(judgement.of("4 experts"), judgement.of("1 expert"), strict=True):
         top1 = [
-            json.loads((RESULTS / "runs" / f"{run.stages[-1]['key']}.json").read_text())["top1"] for run in (four, one)
+            json.loads((RESULTS / "runs" / f"{run.phases[-1]['key']}.json").read_text())["top1"] for run in (four, one)
         ]
         differences.append(100 * (top1[0] - top1[1]))
     told = f"{mean(differences):+.2f} ± {stdev(differences) / len(differences) ** 0.5:.2f}"

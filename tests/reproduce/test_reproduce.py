@@ -51,7 +51,7 @@ def test_every_stage_has_one_record_without_weights(tried: Order) -> None:
     assert {path.stem for path in (tried.results / "runs").iterdir()} == {link.key for link in links}
     for link in links:
         record = records.read(link.key)
-        assert record["stage"] == link.stage
+        assert record["stage"] == link.phase
         assert record["seed"] == link.recipe.seed
         assert 0 <= record["top1"] <= 1
         assert len(record["epochs"]) == 1
@@ -66,7 +66,7 @@ def test_differences_are_those_of_the_records(tried: Order) -> None:
     with_, without = ({run.seed: run for run in judgement.of(name)} for name in ("mixup", "without"))
     for seed in range(3):
         files = [
-            json.loads((tried.results / "runs" / f"{run.stages[-1]['key']}.json").read_text())
+            json.loads((tried.results / "runs" / f"{run.phases[-1]['key']}.json").read_text())
             for run in (with_[seed], without[seed])
         ]
         assert finding.values[seed] == pytest.approx(100 * (files[0]["top1"] - files[1]["top1"]))
@@ -77,9 +77,9 @@ def test_the_teacher_taught(tmp_path: Path) -> None:
     wanted = order(tmp_path, "distillation")
     work(wanted)
     runs = judge(load_claim("distillation"), Records(wanted.results), TINY).of("teacher")
-    metrics = (wanted.work / runs[0].stages[1]["key"] / "metrics.jsonl").read_text().splitlines()
+    metrics = (wanted.work / runs[0].phases[1]["key"] / "metrics.jsonl").read_text().splitlines()
     assert {"attention", "logits", "labels"} <= set(json.loads(metrics[-1])["train"])
-    assert runs[0].stages[1]["after"] == [runs[0].stages[0]["key"]]
+    assert runs[0].phases[1]["after"] == [runs[0].phases[0]["key"]]
 
 
 def test_what_has_a_record_is_not_run_again(tried: Order) -> None:
@@ -96,7 +96,7 @@ def test_a_chain_of_stages_is_the_run_it_is_cut_from(tmp_path: Path, tried: Orde
 
     recipe = load_claim("mixup").recipe_of("mixup", 0, TINY)
     train(recipe, tmp_path / "whole")
-    last = judge(load_claim("mixup"), Records(tried.results), TINY).of("mixup")[0].stages[-1]
+    last = judge(load_claim("mixup"), Records(tried.results), TINY).of("mixup")[0].phases[-1]
     whole, cut = (
         load_file(path / "final" / "model.safetensors") for path in (tmp_path / "whole", tried.work / last["key"])
     )

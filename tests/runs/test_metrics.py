@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
-from ebnet.runs.metrics import MetricsLog
+import pytest
+
+from ebnet.errors import CheckpointError
+from ebnet.runs.metrics import MetricsLog, read_metrics
 
 
 def test_the_log_forgets_what_is_going_to_be_repeated(tmp_path: Path) -> None:
@@ -26,3 +29,17 @@ def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [(e.step, e.value) for e in events.Scalars("stage2/val/top1")] == [(7, 0.5)]
     assert [e.value for e in events.Scalars("stage2/usage/a/1")] == [0.75]
+
+
+@pytest.mark.parametrize("torn", ['{"step": 2, "train": {"loss": 1.0}', '{"step": 2', '{"step": 2, "note": "\xc3'])
+def test_a_torn_last_line_is_left_out(tmp_path: Path, torn: str) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"step": 1}\n' + torn.encode("latin-1"))
+    assert read_metrics(path) == [{"step": 1}]
+
+
+def test_damage_before_the_last_line_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": {2}}\n{"step": 3}\n')
+    with pytest.raises(CheckpointError, match=r"line 2 of .*metrics\.jsonl is damaged"):
+        read_metrics(path)

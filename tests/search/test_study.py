@@ -88,7 +88,7 @@ def test_a_candidate_that_kills_every_worker_is_given_up(tmp_path):
     entry = shared.entries()[ONE.key]
     assert entry.finished
     assert entry.state == "failed"
-    assert f"{MAX_ATTEMPTS} workers died" in entry.fault
+    assert entry.fault == f"{MAX_ATTEMPTS} attempts to train it failed; the last: its worker died"
 
 
 def test_a_candidate_that_cannot_be_trained_is_recorded_and_the_study_goes_on(tmp_path):

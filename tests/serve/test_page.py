@@ -49,7 +49,7 @@ def test_draw_a_digit(address: str, browser: Browser) -> None:
     expect(page.locator("#probabilities .bar")).to_have_count(10)
     expect(page.locator("#path .choices")).to_have_count(8)
     expect(page.locator("#path .chosen")).to_have_count(8)
-    expect(page.locator("#path div").first).to_have_text("stage 0, block 0, conv 0")
+    expect(page.locator("#path div").first).to_have_text("layer 0.0.0")
     page.click("#clear")
     expect(page.locator("#answer")).to_be_hidden()
     expect(page.locator("#hint")).to_be_visible()

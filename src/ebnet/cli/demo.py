@@ -53,14 +53,14 @@ def _show(result: "DemoResult", console: "Console") -> None:
     from rich.table import Table
 
     from ebnet.cost.table import megabytes
-    from ebnet.report.names import layer_title
-    from ebnet.report.training import TITLES
+    from ebnet.names import spoken
+    from ebnet.recipe.phases import title
 
     table = Table(box=SIMPLE, title="What came out", show_header=False)
     table.add_column(style="dim")
     table.add_column()
-    for name, stage in result.stages.items():
-        table.add_row(f"top-1, {TITLES[name]}", f"{stage.top1:.2%}")
+    for name, phase in result.phases.items():
+        table.add_row(f"top-1, {title(name, result.experts)}", f"{phase.top1:.2%}")
     table.add_section()
     table.add_row("size as 32-bit floats", megabytes(result.float_bytes))
     ratio = result.float_bytes / result.packed_bytes
@@ -78,7 +78,7 @@ def _show(result: "DemoResult", console: "Console") -> None:
     )
     table.add_section()
     for layer, shares in list(result.usage.items())[-2:]:
-        table.add_row(f"experts, {layer_title(layer)}", " ".join(f"{share:4.0%}" for share in shares))
+        table.add_row(f"experts, {spoken(layer)}", " ".join(f"{share:4.0%}" for share in shares))
     console.print(table)
     out = result.out
     console.print(

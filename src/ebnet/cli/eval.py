@@ -31,6 +31,7 @@ def eval(
     """
     import json
 
+    from ebnet.names import spoken
     from ebnet.zoo import in_zoo
 
     in_the_zoo = in_zoo(run)
@@ -53,4 +54,4 @@ def eval(
         return
     typer.echo(f"{name}: top-1 {evaluation.top1:.2%}, top-5 {evaluation.top5:.2%}, loss {evaluation.loss:.4f}")
     for layer, shares in evaluation.usage.items():
-        typer.echo(f"  {layer}: " + "  ".join(f"{share:6.1%}" for share in shares))
+        typer.echo(f"  {spoken(layer)}: " + "  ".join(f"{share:6.1%}" for share in shares))

@@ -74,7 +74,7 @@ def add(
     title: Annotated[str, typer.Option(help="What it tells apart, in a few words.")],
     into: Annotated[Path | None, typer.Option(help="Where to write it. [default: the package itself]")] = None,
 ) -> None:
-    """Pack a finished run, judge the file in the engine and write it with its card.
+    """Pack a finished run, evaluate the file in the engine and write it with its card.
 
     Example: `ebnet zoo add runs/demo digits-e4 --title "ten digits"`
     """

@@ -1,7 +1,5 @@
 """Tables of a profile: views of the data, narrow enough for 80 columns."""
 
-import re
-
 from rich.box import SIMPLE
 from rich.table import Table
 
@@ -28,7 +26,7 @@ def layers_table(profile: Profile) -> Table:
         table.add_column(title, short(getattr(profile, name)), justify="right", no_wrap=True)
     for layer in profile.layers:
         numbers = (short(getattr(layer, name)) for name in columns.values())
-        table.add_row(_label(layer.name), "x".join(map(str, layer.output)), *numbers)
+        table.add_row(layer.name, "x".join(map(str, layer.output)), *numbers)
     return table
 
 
@@ -72,11 +70,6 @@ def paper_table(rows: list[tuple[PrintedCost, Profile]]) -> Table:
             f"{ours.bytes_fp32 / 1e6:.1f} / {ours.bytes_fp16 / 1e6:.2f}",
         )
     return table
-
-
-def _label(name: str) -> str:
-    """`stages.2.1.units.0.conv` as `2.1.0 conv`: stage, block and unit."""
-    return re.sub(r"^stages\.(\d+)\.(\d+)\.units\.(\d+)\.", r"\1.\2.\3 ", name)
 
 
 def short(count: int) -> str:

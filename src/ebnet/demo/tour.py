@@ -15,6 +15,7 @@ from ebnet.models.pretrained import load_pretrained
 from ebnet.packing.file import pack
 from ebnet.packing.source import open_packable
 from ebnet.packing.verify import verify
+from ebnet.recipe.phases import PhaseName
 from ebnet.recipe.settings import load_recipe
 from ebnet.report.costs import float_bytes
 from ebnet.report.run import run_report
@@ -34,7 +35,8 @@ class DemoResult:
     """What the demo found, and where it lies."""
 
     out: Path
-    stages: dict[str, PhaseResult]
+    phases: dict[PhaseName, PhaseResult]
+    experts: int
     float_bytes: int
     """The network with all its experts, every weight a 32-bit float."""
     packed_bytes: int
@@ -43,12 +45,12 @@ class DemoResult:
 
     @property
     def usage(self) -> dict[str, list[float]]:
-        return self.stages["stage2"].usage
+        return self.phases["stage2"].usage
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "out": str(self.out),
-            "stages": {name: stage.to_dict() for name, stage in self.stages.items()},
+            "stages": {name: phase.to_dict() for name, phase in self.phases.items()},
             "float_bytes": self.float_bytes,
             "packed_bytes": self.packed_bytes,
             "verification": self.verification,
@@ -88,6 +90,7 @@ def demo(out: Path, overrides: list[str], reporter: Reporter) -> DemoResult:
     return DemoResult(
         out,
         result.phases,
+        final.config.experts,
         float_bytes(profile(final.config, recipe.data.size), final.config.experts),
         packed.stat().st_size,
         json.loads((out / "verify.json").read_text()),

@@ -7,6 +7,7 @@ of n to ceil(n / stride), so a map's size follows from the strides alone.
 from dataclasses import dataclass
 
 from ebnet.models.config import NetworkConfig
+from ebnet.names import layer_name
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def layout(config: NetworkConfig) -> NetworkLayout:
         strides = [stride] + [1] * (blocks - 1)
         stages.append(
             tuple(
-                _block(config, f"stages.{stage}.{number}", width, stage, step, shrink)
+                _block(config, stage, number, width, step, shrink)
                 for number, (width, step) in enumerate(zip(widths, strides, strict=True))
             )
         )
@@ -100,7 +101,9 @@ def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]
     return {c.name.removeprefix("stem."): c for c in convs}, shrink
 
 
-def _block(config: NetworkConfig, name: str, cin: int, stage: int, stride: int, shrink: tuple[int, ...]) -> BlockLayout:
+def _block(
+    config: NetworkConfig, stage: int, block: int, cin: int, stride: int, shrink: tuple[int, ...]
+) -> BlockLayout:
     """Two grouped 3x3 convolutions and, where groups must be mixed, an ungrouped 1x1 (section 4.3)."""
     cout, groups = config.arch.widths[stage], config.arch.groups[stage]
     shapes = [(cin, 3, stride, groups), (cout, 3, 1, groups)]
@@ -108,8 +111,8 @@ def _block(config: NetworkConfig, name: str, cin: int, stage: int, stride: int, 
         shapes.append((cout, 1, 1, 1))
     units = []
     for number, (inputs, kernel, step, split) in enumerate(shapes):
-        unit = f"{name}.units.{number}"
-        conv = ConvLayout(f"{unit}.conv", inputs, cout, kernel, step, split, shrink)
+        unit = layer_name(stage, block, number)
+        conv = ConvLayout(unit, inputs, cout, kernel, step, split, shrink)
         projects = step > 1 or inputs != cout
         units.append(UnitLayout(conv, _projection(config, unit, inputs, cout, shrink) if projects else ()))
     return BlockLayout(tuple(units))

@@ -1,5 +1,6 @@
 """The paper's residual network for every notation (appendix, "Network architecture naming convention")."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, overload
 
@@ -7,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError, NonFiniteError, ShapeError
-from ebnet.models.block import Block
+from ebnet.models.block import BinaryUnit, Block
 from ebnet.models.config import NetworkConfig
 from ebnet.models.layout import layout
 from ebnet.models.stem import make_stem
+from ebnet.names import layer_name
 from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision, set_precision
@@ -82,7 +84,17 @@ class ExpertBinaryNetwork(nn.Module):
 
     def binary_layers(self) -> dict[str, BinaryConv2d]:
         """The binary convolutions by name, in forward order."""
-        return {name: module for name, module in self.named_modules() if isinstance(module, BinaryConv2d)}
+        return {name: unit.conv for name, unit in self.units()}
+
+    def units(self) -> Iterator[tuple[str, BinaryUnit]]:
+        """The binary units by the name of their convolution, in forward order."""
+        for i, stage in enumerate(self.stages):
+            assert isinstance(stage, nn.Sequential)
+            for j, block in enumerate(stage):
+                assert isinstance(block, Block)
+                for k, unit in enumerate(block.units):
+                    assert isinstance(unit, BinaryUnit)
+                    yield layer_name(i, j, k), unit
 
     @property
     def precision(self) -> Precision:

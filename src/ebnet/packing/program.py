@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
-from ebnet.models.block import BinaryUnit, Block
+from ebnet.models.block import BinaryUnit
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.shortcut import Projection
 from ebnet.models.stem import CifarStem, Conv7x7Stem, ConvNorm, ImageNetStem
-from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
 
@@ -40,13 +39,8 @@ class Program:
         self.bits: dict[str, np.ndarray] = {}
         self.in_channels = model.config.in_channels
         value = self._stem(model.stem)
-        for i, stage in enumerate(model.stages):
-            assert isinstance(stage, nn.Sequential)
-            for j, block in enumerate(stage):
-                assert isinstance(block, Block)
-                for k, unit in enumerate(block.units):
-                    assert isinstance(unit, BinaryUnit)
-                    value = self._unit(f"stages.{i}.{j}.{k}", unit, value)
+        for name, unit in model.units():
+            value = self._unit(name, unit, value)
         value = self._op("global_pool", value)
         if model.head is not None:
             value = self._linear("head", model.head.linear, value, model.head.act)
@@ -173,11 +167,11 @@ def _require_packable(model: ExpertBinaryNetwork) -> None:
             f"conv={model.config.conv!r} mixes its experts' real weights for every image, which one-bit weights cannot "
             "store; only conv='expert' can be packed"
         )
-    for name, layer in model.named_modules():
-        if isinstance(layer, BinaryConv2d) and layer.precision is not Precision.BINARY:
+    for name, layer in model.binary_layers().items():
+        if layer.precision is not Precision.BINARY:
             raise ConfigError(
-                f"{name} has precision {str(layer.precision)!r}: only a Stage II network (precision 'binary') has "
-                "one-bit weights; train Stage II first, or call model.set_precision('binary')"
+                f"layer {name} has precision {str(layer.precision)!r}: only a Stage II network (precision 'binary') "
+                "has one-bit weights; train Stage II first, or call model.set_precision('binary')"
             )
-        if isinstance(layer, BinaryConv2d) and layer.bias is not None:
-            raise ConfigError(f"{name} has a bias, which the packed file has no place for")
+        if layer.bias is not None:
+            raise ConfigError(f"layer {name} has a bias, which the packed file has no place for")

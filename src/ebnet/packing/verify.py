@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ebnet.models.block import BinaryUnit
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.packing.program import folded
 from ebnet.runtime.engine import Engine
@@ -73,9 +72,10 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
     explained = np.zeros(len(images), bool)
     diverged = np.zeros(len(images), bool)
     experts_equal = []
-    binary_ops = [i for i, op in enumerate(engine.program) if op["op"] == "binary"]
+    program = engine.program
+    binary_ops = [i for i, op in enumerate(program) if op["op"] == "binary"]
     for layer, (index, unit) in enumerate(zip(binary_ops, seen, strict=True)):
-        near, flipped = _signs(trace, engine.program[index]["in"][0], images, unit)
+        near, flipped = _signs(trace, program[index]["in"][0], images, unit)
         value = trace.values[index].transpose(0, 3, 1, 2)
         expert_differs = trace.experts[layer] != unit.experts
         experts_equal.append(~expert_differs)
@@ -85,7 +85,7 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
         diverged |= apart
         layers.append(
             LayerDifference(
-                engine.program[index]["name"],
+                program[index]["name"],
                 int(near.sum()),
                 int(flipped.sum()),
                 float(np.abs(value - unit.output).max() / max(np.abs(unit.output).max(), 1e-12)),
@@ -124,7 +124,7 @@ def _signs(trace: Trace, value: int, images: np.ndarray, unit: _Seen) -> tuple[n
 
 
 def _torch_pass(model: ExpertBinaryNetwork, images: np.ndarray) -> tuple[np.ndarray, list[_Seen]]:
-    units = [module for module in model.modules() if isinstance(module, BinaryUnit)]
+    units = [unit for _, unit in model.units()]
     before: dict[nn.Module, np.ndarray] = {}
     after: dict[nn.Module, np.ndarray] = {}
 

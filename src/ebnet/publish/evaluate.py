@@ -17,7 +17,6 @@ from ebnet.train.pictures import Pictures
 def evaluate_packed(file: str | Path, data: Data) -> Evaluation:
     """How good a packed file is in the engine, on the validation pictures of a data set."""
     engine, pictures = load(file), Pictures.open(data)
-    layers = [op["name"] for op in engine.program if op["op"] == "binary"]
     meter, chosen = Meter(sums={"top1": 0.0, "top5": 0.0, "loss": 0.0}), []
     for images, labels in pictures.validation().epoch(0):
         values, experts = engine.run(images.numpy())
@@ -25,6 +24,6 @@ def evaluate_packed(file: str | Path, data: Data) -> Evaluation:
         top1, top5 = top_k(logits, labels)
         meter.add(len(labels), top1=top1, top5=top5, loss=functional.cross_entropy(logits, labels).item())
         chosen.append(experts)
-    rows = zip(layers, engine.expert_counts, np.concatenate(chosen, axis=1), strict=True)
+    rows = zip(engine.layers, engine.expert_counts, np.concatenate(chosen, axis=1), strict=True)
     usage = {name: (np.bincount(row, minlength=of) / len(row)).tolist() for name, of, row in rows if of > 1}
     return Evaluation(**averages(meter, torch.device("cpu")), usage=usage)

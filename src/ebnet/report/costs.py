@@ -3,7 +3,6 @@
 from ebnet.cost.profile import LayerCost, Profile
 from ebnet.cost.table import megabytes, short
 from ebnet.report.figure import Bars, Series
-from ebnet.report.names import layer_code
 
 BOPS_PER_OP = 64
 """A 64-bit word holds as many binary multiply-accumulates as the usual count of OPs divides by."""
@@ -12,7 +11,7 @@ BOPS_PER_OP = 64
 def cost_figures(profile: Profile) -> list[Bars]:
     """Operations and bytes of each layer."""
     layers = [layer for layer in profile.layers if layer.bops or layer.real_macs]
-    names = [layer_code(layer.name) for layer in layers]
+    names = [layer.name for layer in layers]
     parts = {
         "binary (BOPs / 64)": lambda layer: layer.bops / BOPS_PER_OP,
         "real multiply-accumulates": lambda layer: layer.real_macs,
@@ -26,7 +25,7 @@ def cost_figures(profile: Profile) -> list[Bars]:
     bits = [layer.binary_weights * experts / 8 for layer in layers]
     reals = [4.0 * layer.real_parameters for layer in layers]
     sizes = [
-        f"{layer_code(layer.name)}\n{megabytes(round(b))} of bits, {megabytes(round(r))} of fp32 reals"
+        f"{layer.name}\n{megabytes(round(b))} of bits, {megabytes(round(r))} of fp32 reals"
         for layer, b, r in zip(layers, bits, reals, strict=True)
     ]
     return [

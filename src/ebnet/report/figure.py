@@ -22,7 +22,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of the x axis with a name, such as a stage of training."""
+    """A stretch of the x axis with a name, such as a phase of training."""
 
     start: float
     end: float

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.names import spoken
 from ebnet.report.figure import Choice, Colouring, HeatMap, Scatter
-from ebnet.report.names import layer_title
 from ebnet.report.page import Thumbnails
 from ebnet.train.pictures import Pictures
 
@@ -92,7 +92,7 @@ def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
         options.append(
             HeatMap(
                 f"classes-of-experts-{layer.replace('.', '-')}",
-                layer_title(layer),
+                spoken(layer),
                 "",
                 [str(e) for e in range(experts)],
                 [seen.classes[c] for c in shown],
@@ -120,7 +120,7 @@ def embedding(seen: Observation, experts: int) -> tuple[list[Scatter], Thumbnail
     chosen = np.linspace(0, count - 1, min(EMBEDDED, count)).round().astype(int)
     places = TSNE(perplexity=min(30, len(chosen) / 4), init="pca", random_state=0).fit_transform(seen.features[chosen])
     colourings = [
-        Colouring(f"the expert of {layer_title(layer)}", row[chosen].tolist(), [f"expert {e}" for e in range(experts)])
+        Colouring(f"the expert of {spoken(layer)}", row[chosen].tolist(), [f"expert {e}" for e in range(experts)])
         for layer, row in reversed(list(zip(seen.layers, seen.experts, strict=True)))
     ]
     if len(seen.classes) <= CLASSES_SHOWN:

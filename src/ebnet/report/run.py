@@ -11,7 +11,7 @@ from ebnet.report.costs import cost_figures, float_bytes
 from ebnet.report.observe import classes_of_experts, embedding, observe
 from ebnet.report.page import Report, Section, Thumbnails
 from ebnet.report.speed import read_bench, speed_facts, speed_sections
-from ebnet.report.training import TITLES, TrainingRecord, curves, expert_usage, read_training, stage_accuracy
+from ebnet.report.training import TrainingRecord, curves, expert_usage, phase_accuracy, read_training
 from ebnet.runs.directory import RunDirectory, load_phase
 from ebnet.train.pictures import Pictures
 
@@ -32,10 +32,10 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
         Section(
             "Training",
             "First the real-valued teacher, then binary activations, then several experts, then binary weights.",
-            [*curves(record), *stage_accuracy(record)],
+            [*curves(record), *phase_accuracy(record)],
         )
     ]
-    network, stage = _network(run)
+    network, phase = _network(run)
     thumbnails: Thumbnails | None = None
     facts = _accuracy_facts(record)
     if network is not None:
@@ -56,13 +56,13 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
         sections += speed_sections(measured)
         facts += speed_facts(measured)
     subtitle = f"{recipe.network.arch}, {recipe.network.experts} experts, {recipe.data.name}"
-    if stage not in (None, "stage2"):
-        subtitle += f"; so far: {TITLES[str(stage)]}"
+    if phase not in (None, "stage2"):
+        subtitle += f"; so far: {record.title(phase)}"
     return Report(f"{recipe.name}: an expert binary network", subtitle, facts, sections, thumbnails)
 
 
-def _network(run: RunDirectory) -> tuple[ExpertBinaryNetwork | None, str | None]:
-    """The finished network, or that of the last stage which has one."""
+def _network(run: RunDirectory) -> tuple[ExpertBinaryNetwork | None, PhaseName | None]:
+    """The finished network, or that of the last phase which has one."""
     if run.final.is_dir():
         return load_pretrained(run.final), "stage2"
     trained = run.trained()
@@ -85,5 +85,5 @@ def _experts(
 
 
 def _accuracy_facts(record: TrainingRecord) -> list[tuple[str, str]]:
-    names: dict[PhaseName, str] = {"stage2": "top-1, all binary", "teacher": "top-1, real-valued teacher"}
+    names: dict[PhaseName, str] = {"stage2": "top-1, Stage II: all binary", "teacher": "top-1, real-valued teacher"}
     return [(f"{record.results[n].top1:.1%}", title) for n, title in names.items() if n in record.results]

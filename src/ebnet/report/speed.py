@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ebnet.errors import ConfigError
+from ebnet.names import todays_name
 from ebnet.report.figure import Bars, Series
-from ebnet.report.names import layer_code
 from ebnet.report.page import Report, Section, Table
 
 _CONDITIONS = (
@@ -118,7 +118,7 @@ def _ops(ops: list[dict[str, Any]]) -> Bars:
         "Where the time of one picture goes",
         "Median time of each op of the packed program, in its order. Batch norm, gate, scale, PReLU and skip are part "
         "of their binary op.",
-        [layer_code(op["name"]) for op in ops],
+        [todays_name(op["name"]) for op in ops],
         [
             Series(kind.replace("_", " "), [1e6 * op["seconds"] * (op["kind"] == kind) for op in ops], tips)
             for kind in kinds

@@ -1,7 +1,7 @@
-"""A run as a chain of stages, each known by everything that makes it what it is.
+"""A run as a chain of phases, each known by everything that makes it what it is.
 
 Runs of different variants and claims often begin alike: four and eight experts start from the same single one. A
-stage's key is a digest of the settings that it and the stages before it depend on, so equal beginnings are one piece
+phase's key is a digest of the settings that it and the phases before it depend on, so equal beginnings are one piece
 of work, trained once.
 """
 
@@ -18,28 +18,28 @@ from ebnet.train.phases import PHASES, material
 
 @dataclass(frozen=True)
 class Link:
-    """One stage to train, after others."""
+    """One phase to train, after others."""
 
     key: str
-    stage: PhaseName
+    phase: PhaseName
     recipe: Recipe
-    """Of the stages up to this one."""
+    """Of the phases up to this one."""
     before: tuple["Link", ...]
 
     def directory(self, work: Path) -> Path:
         return work / self.key
 
     def training(self, work: Path) -> Recipe:
-        """The recipe that trains this stage alone and takes the ones before it from where they were trained."""
+        """The recipe that trains this phase alone and takes the ones before it from where they were trained."""
         taken = {
-            f"stage.{link.stage}.checkpoint": str(RunDirectory(link.directory(work)).phase(link.stage).path)
+            f"stage.{link.phase}.checkpoint": str(RunDirectory(link.directory(work)).phase(link.phase).path)
             for link in self.before
         }
         return self.recipe.changed(taken)
 
 
 def chain(recipe: Recipe) -> tuple[Link, ...]:
-    """The stages of a recipe in order."""
+    """The phases of a recipe in order."""
     links: tuple[Link, ...] = ()
     for count in range(1, len(recipe.stages) + 1):
         part = _up_to(recipe, recipe.stages[:count])
@@ -58,7 +58,7 @@ def _key(recipe: Recipe) -> str:
 
 
 def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
-    """The recipe of the first stages, without the settings that only later ones depend on."""
+    """The recipe of the first phases, without the settings that only later ones depend on."""
     schedules = {name: recipe.settings(name).model_dump() for name in stages}
     tables = {name: recipe.table(name).model_copy(update=schedule) for name, schedule in schedules.items()}
     changes = {"stages": stages, "stage": tables, "schedule": recipe.settings(stages[0])}
@@ -69,7 +69,7 @@ def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
 
 
 def _network(recipe: Recipe, last: PhaseName) -> Network:
-    """The network's settings as far as the last stage depends on them; classes and channels come from the data."""
+    """The network's settings as far as the last phase depends on them; classes and channels come from the data."""
     phase = PHASES[last]
     config = material(
         replace(phase.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), phase.precision

@@ -4,17 +4,11 @@ from collections.abc import Iterator
 from importlib.resources import files
 from statistics import mean, stdev
 
+from ebnet.recipe.phases import PHASE_NAMES, title
 from ebnet.reproduce.claim import claim_names, load_claim
 from ebnet.reproduce.records import Records
 from ebnet.reproduce.tables import amount
 from ebnet.reproduce.verdict import NOT_RUN, Judgement, Run, judge
-
-STAGE_TITLES = {
-    "teacher": "teacher",
-    "stage1-one-expert": "Stage I, one expert",
-    "stage1-experts": "Stage I",
-    "stage2": "Stage II",
-}
 
 
 def document(records: Records) -> str:
@@ -45,11 +39,11 @@ def _overview(judgements: list[Judgement]) -> str:
 
 
 def _effort(judgements: list[Judgement]) -> str:
-    stages = {s["key"]: s for judgement in judgements for run in judgement.runs for s in run.stages}
-    hours = sum(stage.get("seconds", 0.0) for stage in stages.values()) / 3600
+    phases = {s["key"]: s for judgement in judgements for run in judgement.runs for s in run.phases}
+    hours = sum(phase.get("seconds", 0.0) for phase in phases.values()) / 3600
     left_out = [str(judgement.claim.number) for judgement in judgements if not judgement.tried]
     not_run = f" Not run: {', '.join(left_out)}." if left_out else ""
-    return f"{len(stages)} trained stages, {hours:.1f} hours of a shared core in training steps.{not_run}"
+    return f"{len(phases)} trained phases, {hours:.1f} hours of a shared core in training steps.{not_run}"
 
 
 def _claim(judgement: Judgement) -> Iterator[str]:
@@ -69,27 +63,27 @@ def _claim(judgement: Judgement) -> Iterator[str]:
 
 
 def _variants(judgement: Judgement) -> Iterator[str]:
-    """One variant a row: the mean accuracy of every stage over the seeds, and what the finished network costs."""
-    stages = [name for name in STAGE_TITLES if any(name == s["stage"] for run in judgement.runs for s in run.stages)]
-    titles = " | ".join(f"{STAGE_TITLES[stage]}, %" for stage in stages)
+    """One variant a row: the mean accuracy of every phase over the seeds, and what the finished network costs."""
+    phases = [name for name in PHASE_NAMES if any(name == s["stage"] for run in judgement.runs for s in run.phases)]
+    titles = " | ".join(f"{title(phase)}, %" for phase in phases)
     yield f"| | {titles} | MBOPs | MFLOPs | kB | seeds |"
-    yield "|" + "---|" * (len(stages) + 5)
+    yield "|" + "---|" * (len(phases) + 5)
     for variant in judgement.claim.variants:
         runs = judgement.of(variant)
         whole = [run for run in runs if not run.failed]
         if not whole:
             continue
-        cells = " | ".join(_accuracy(whole, stage) for stage in stages)
-        cost = whole[0].stages[-1]["cost"]
+        cells = " | ".join(_accuracy(whole, phase) for phase in phases)
+        cost = whole[0].phases[-1]["cost"]
         sizes = f"{cost['bops'] / 1e6:.3f} | {cost['flops'] / 1e6:.3f} | {cost['bytes_fp16'] / 1e3:.1f}"
         yield f"| {variant} | {cells} | {sizes} | {len(whole)} |"
         for run in runs:
             if run.failed:
-                yield f"| {variant}, seed {run.seed} | training broke down |" + " |" * (len(stages) + 3)
+                yield f"| {variant}, seed {run.seed} | training broke down |" + " |" * (len(phases) + 3)
 
 
-def _accuracy(runs: list[Run], stage: str) -> str:
-    values = [100 * s["top1"] for run in runs for s in run.stages if s["stage"] == stage]
+def _accuracy(runs: list[Run], phase: str) -> str:
+    values = [100 * s["top1"] for run in runs for s in run.phases if s["stage"] == phase]
     if not values:
         return "-"
     return f"{mean(values):.2f}" + (f" ± {stdev(values) / len(values) ** 0.5:.2f}" if len(values) > 1 else "")
@@ -98,14 +92,14 @@ def _accuracy(runs: list[Run], stage: str) -> str:
 def _runs(judgements: list[Judgement]) -> Iterator[str]:
     """Every run with the records behind it."""
     yield "## The runs\n"
-    yield "Top-1 at the end of each stage, in percent, with the record that holds it (`results/runs/KEY.json`).\n"
-    yield "| claim | variant | seed | stages |"
+    yield "Top-1 at the end of each phase, in percent, with the record that holds it (`results/runs/KEY.json`).\n"
+    yield "| claim | variant | seed | phases |"
     yield "|---|---|---|---|"
     for judgement in judgements:
         for run in judgement.runs:
-            stages = "; ".join(f"{_top1(s)} `{s['key']}`" for s in run.stages)
-            yield f"| {judgement.claim.number} | {run.variant} | {run.seed} | {stages} |"
+            phases = "; ".join(f"{_top1(s)} `{s['key']}`" for s in run.phases)
+            yield f"| {judgement.claim.number} | {run.variant} | {run.seed} | {phases} |"
 
 
-def _top1(stage: dict[str, float]) -> str:
-    return "failed" if "failed" in stage else f"{100 * stage['top1']:.2f}"
+def _top1(phase: dict[str, float]) -> str:
+    return "failed" if "failed" in phase else f"{100 * phase['top1']:.2f}"

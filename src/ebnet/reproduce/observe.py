@@ -1,4 +1,4 @@
-"""Watching workers: what is done, what is left, and each stage as it ends."""
+"""Watching workers: what is done, what is left, and each phase as it ends."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def carry_out(order: Order, jobs: int, console: Console) -> None:
     left = {link.key for link in order.links() if not records.has(link.key)}
     if not left:
         return
-    columns = (TextColumn("stages"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("phases"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     command = ["ebnet.reproduce.worker", order.to_json()]
     with Progress(*columns, console=console) as progress, running(command, min(jobs, len(left)), ONE_THREAD) as workers:
         task = progress.add_task("", total=len(left))
@@ -39,7 +39,7 @@ def carry_out(order: Order, jobs: int, console: Console) -> None:
     broken = [worker.returncode for worker in workers if worker.returncode]
     if broken:
         raise StudyError(
-            f"{len(broken)} of {len(workers)} workers ended with {', '.join(map(str, broken))}, {len(left)} stages are "
+            f"{len(broken)} of {len(workers)} workers ended with {', '.join(map(str, broken))}, {len(left)} phases are "
             "left; what they said stands above, and the same command goes on"
         )
 

@@ -14,14 +14,14 @@ class Order:
     claims: tuple[str, ...]
     seeds: int
     work: Path
-    """Where networks are trained: one directory a stage."""
+    """Where networks are trained: one directory a phase."""
     results: Path
     """Where the records are written."""
     data: Path | None = None
     overrides: tuple[str, ...] = ()
 
     def links(self) -> list[Link]:
-        """All stages, each once, claim by claim and seed by seed, so that stopping early leaves whole seeds."""
+        """All phases, each once, claim by claim and seed by seed, so that stopping early leaves whole seeds."""
         found: dict[str, Link] = {}
         for name in self.claims:
             claim = load_claim(name)

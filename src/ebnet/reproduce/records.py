@@ -1,4 +1,4 @@
-"""What was measured, one JSON file a trained stage: `results/runs/KEY.json`. No weights."""
+"""What was measured, one JSON file a trained phase: `results/runs/KEY.json`. No weights."""
 
 import json
 import os
@@ -65,7 +65,7 @@ class Records:
     def record(
         self, link: Link, result: PhaseResult, epochs: list[dict[str, Any]], network: ExpertBinaryNetwork
     ) -> dict[str, Any]:
-        """The record of a finished stage."""
+        """The record of a finished phase."""
         cost = profile(network, link.recipe.data.size).to_dict()
         return self._identity(link) | {
             "top1": result.top1,
@@ -79,7 +79,7 @@ class Records:
         }
 
     def failure(self, link: Link, why: str) -> dict[str, Any]:
-        """The record of a stage whose training broke down: that too is a result."""
+        """The record of a phase whose training broke down: that too is a result."""
         return self._identity(link) | {"failed": why}
 
     def _identity(self, link: Link) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Records:
         recipe["data"].pop("root", None)
         return {
             "key": link.key,
-            "stage": link.stage,
+            "stage": link.phase,
             "seed": link.recipe.seed,
             "after": [before.key for before in link.before],
             "recipe": recipe,

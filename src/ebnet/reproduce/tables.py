@@ -45,7 +45,7 @@ def summary(judgement: Judgement) -> dict[str, Any]:
             for finding in judgement.findings
         ],
         "runs": [
-            {"variant": run.variant, "seed": run.seed, "stages": {s["stage"]: s["key"] for s in run.stages}}
+            {"variant": run.variant, "seed": run.seed, "stages": {s["stage"]: s["key"] for s in run.phases}}
             for run in judgement.runs
         ],
     }

@@ -32,19 +32,19 @@ CORRELATED = 0.5
 
 @dataclass(frozen=True)
 class Run:
-    """One variant and seed: the records of its stages, in order."""
+    """One variant and seed: the records of its phases, in order."""
 
     variant: str
     seed: int
-    stages: tuple[dict[str, Any], ...]
+    phases: tuple[dict[str, Any], ...]
 
     @property
     def failed(self) -> bool:
-        return any("failed" in stage for stage in self.stages)
+        return any("failed" in phase for phase in self.phases)
 
     def accuracy(self, measure: str) -> float | None:
         """Percent; None where that epoch was not validated."""
-        last, before = self.stages[-1], self.stages[-2]
+        last, before = self.phases[-1], self.phases[-2]
         of = {"stage2": last, "stage1": before, "first-epoch": last["epochs"][0]}
         top1 = of[measure]["top1"]
         return None if top1 is None else 100 * float(top1)

@@ -1,7 +1,7 @@
-"""A worker: trains the stages of an experiment one after the other, beside others that do the same.
+"""A worker: trains the phases of an experiment one after the other, beside others that do the same.
 
 `python -m ebnet.reproduce.worker ORDER` is what `ebnet reproduce` starts once for each core; ORDER is the JSON of an
-`Order`. Workers share nothing but the directories: whoever locks a stage trains it, and a record ends it.
+`Order`. Workers share nothing but the directories: whoever locks a phase trains it, and a record ends it.
 """
 
 import sys
@@ -26,7 +26,7 @@ SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def work(order: Order) -> None:
-    """Train until every stage has its record, or can never have one."""
+    """Train until every phase has its record, or can never have one."""
     links, records = order.links(), Records(order.results)
     while True:
         waiting = [link for link in links if not records.has(link.key)]
@@ -39,7 +39,7 @@ def work(order: Order) -> None:
 
 
 def _trained(link: Link, order: Order, records: Records) -> bool:
-    """Train a stage to its record, unless another worker is at it."""
+    """Train a phase to its record, unless another worker is at it."""
     with locked(order.work / f"{link.key}.lock") as mine:
         if not mine or records.has(link.key):
             return False
@@ -52,17 +52,17 @@ def _trained(link: Link, order: Order, records: Records) -> bool:
 
 def _record(link: Link, recipe: Recipe, directory: Path, records: Records) -> dict[str, Any]:
     try:
-        result = train(recipe, directory, datasets=_pictures(recipe.data)).phases[link.stage]
+        result = train(recipe, directory, datasets=_pictures(recipe.data)).phases[link.phase]
     except NonFiniteError as error:
         return records.failure(link, str(error))
     lines = read_metrics(RunDirectory(directory).metrics)
-    epochs = [_epoch(line) for line in lines if line["kind"] == "epoch" and line["stage"] == link.stage]
-    return records.record(link, result, epochs, load_phase(directory, link.stage))
+    epochs = [_epoch(line) for line in lines if line["kind"] == "epoch" and line["stage"] == link.phase]
+    return records.record(link, result, epochs, load_phase(directory, link.phase))
 
 
 @cache
 def _pictures(data: Data) -> tuple[Dataset, Dataset]:
-    """Decoded once for all the stages that a worker trains."""
+    """Decoded once for all the phases that a worker trains."""
     opened = Pictures.open(data)
     return opened.train, opened.val
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 from ebnet.errors import CheckpointError, ConfigError
 from ebnet.files import write_atomically
@@ -15,6 +16,7 @@ from ebnet.recipe.settings import Recipe, load_recipe
 from ebnet.runs.checkpoint import load_checkpoint
 from ebnet.runs.final import FINAL
 from ebnet.runs.lock import locked
+from ebnet.runs.metrics import read_metrics
 from ebnet.runs.phase import PhaseDirectory, network_of
 from ebnet.runs.results import PhaseResult
 
@@ -41,6 +43,11 @@ class RunDirectory:
         """What came of each phase that is finished, in order."""
         states = {name: self.phase(name).state() for name in self.recipe().stages}
         return {name: state.position.result for name, state in states.items() if state and state.position.result}
+
+    def epochs(self) -> list[dict[str, Any]]:
+        """The records of the epochs so far, in order; none of a run that has not begun."""
+        records = read_metrics(self.metrics) if self.metrics.exists() else []
+        return [record for record in records if record["kind"] == "epoch"]
 
     def recipe(self) -> Recipe:
         """The recipe this run was started with."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ebnet.errors import CheckpointError
 from ebnet.files import explained
+from ebnet.names import by_todays_name
 
 
 class MetricsLog:
@@ -45,15 +46,23 @@ class MetricsLog:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The records of a finished, running or interrupted run."""
+    """The records of a finished, running or interrupted run, layers by the names of today."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         raise CheckpointError(
             f"{path} does not exist: the run has not begun to train, there is nothing to show"
         ) from None
-    # The last line may be half written while the run goes on.
-    return [json.loads(line) for line in lines if line.endswith("}")]
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            if number == len(lines):
+                break  # half written, because the run goes on or was killed
+            raise CheckpointError(f"line {number} of {path} is damaged: {error}") from error
+        records.append(record | {"usage": by_todays_name(record["usage"])} if "usage" in record else record)
+    return records
 
 
 def _numbers(record: dict[str, Any], prefix: str = "") -> list[tuple[str, float]]:

@@ -4,12 +4,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from ebnet.names import by_todays_name
+from ebnet.recipe.phases import PhaseName
+
 
 @dataclass(frozen=True)
 class PhaseResult:
     """A finished phase: the network at its end on the validation pictures (shares of 1), and what it took."""
 
-    name: str
+    name: PhaseName
     top1: float
     top5: float
     loss: float
@@ -29,7 +32,7 @@ class PhaseResult:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(**values)
+        return cls(**(values | {"usage": by_todays_name(values["usage"])}))
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class RunResult:
     """All phases of a run, by name and in order."""
 
     out: Path
-    phases: dict[str, PhaseResult]
+    phases: dict[PhaseName, PhaseResult]
     final: Path | None
     """The directory of the finished Stage II network; None if the recipe stops before it."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ebnet._native import Engine as NativeEngine
 from ebnet.errors import ConfigError, NonFiniteError, ShapeError
+from ebnet.names import todays_name
 
 if TYPE_CHECKING:
     from ebnet.runtime.limits import Limits
@@ -128,7 +129,7 @@ class Engine:
 
     def profile(self, images: Any) -> list[dict[str, Any]]:
         """Per op: name, kind, kernel, macs (one image), seconds (whole batch) and shape of the result."""
-        return self._native.profile(self._checked(images))
+        return [op | {"name": todays_name(op["name"])} for op in self._native.profile(self._checked(images))]
 
     @property
     def classes(self) -> int:
@@ -160,7 +161,13 @@ class Engine:
     @property
     def program(self) -> list[dict[str, Any]]:
         """The file's flat list of ops."""
-        return _parsed(self._native.program)
+        ops: list[dict[str, Any]] = _parsed(self._native.program)
+        return [op | {"name": todays_name(op["name"])} if "name" in op else op for op in ops]
+
+    @property
+    def layers(self) -> list[str]:
+        """The names of the binary layers, in forward order."""
+        return [op["name"] for op in self.program if op["op"] == "binary"]
 
     @property
     def expert_counts(self) -> list[int]:

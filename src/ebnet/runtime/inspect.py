@@ -5,6 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ebnet.names import todays_name
 from ebnet.runtime.engine import load
 
 
@@ -47,8 +48,9 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         header = json.loads(file.read(length))
     metadata = header.pop("__metadata__")
     tensors = [
-        TensorEntry(name, entry["dtype"], entry["shape"], entry["data_offsets"][1] - entry["data_offsets"][0])
+        TensorEntry(todays_name(name), entry["dtype"], entry["shape"], end - start)
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"])
+        for start, end in [entry["data_offsets"]]
     ]
     widths = {t.dtype for t in tensors if t.dtype != "U8"}
     return Inspection(

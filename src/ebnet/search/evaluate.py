@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ebnet.errors import StudyError
+from ebnet.recipe.settings import Recipe
 from ebnet.runs.directory import RunDirectory
 from ebnet.search.candidate import Candidate
 from ebnet.search.settings import Settings
@@ -36,22 +37,33 @@ class StageOneTraining:
     def __call__(self, candidate: Candidate, report: Report) -> float:
         from ebnet.train.pipeline import train
 
-        epochs = 0
-
-        def on_epoch(record: dict[str, Any]) -> None:
-            nonlocal epochs
-            epochs += 1
-            if "val" in record:
-                report(epochs, record["val"]["top1"])
-
+        recipe = self._recipe(candidate)
         run = _free_directory(self._directory / "candidates" / _file_name(candidate))
-        result = train(self._recipe(candidate), run.path, datasets=self._datasets, on_epoch=on_epoch)
+        on_epoch = _Rungs(recipe, report)
+        for record in run.epochs():  # of a training that stopped: they are compared at their own rungs
+            on_epoch(record)
+        result = train(recipe, run.path, datasets=self._datasets, on_epoch=on_epoch)
         run.drop_checkpoints()
         return result.last.top1
 
-    def _recipe(self, candidate: Candidate) -> Any:
+    def _recipe(self, candidate: Candidate) -> Recipe:
         recipe = self._settings.reduced(candidate)
         return recipe if self._data is None else recipe.changed({"data.root": str(self._data.resolve())})
+
+
+class _Rungs:
+    """Reports the epochs of a run, each once and by its number over all phases, whichever process trained it."""
+
+    def __init__(self, recipe: Recipe, report: Report) -> None:
+        self._report, self._reached = report, 0
+        epochs = [recipe.settings(name).epochs for name in recipe.stages]
+        self._before = {name: sum(epochs[:i]) for i, name in enumerate(recipe.stages)}
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        epoch = self._before[record["stage"]] + record["epoch"] + 1
+        if epoch > self._reached and "val" in record:
+            self._reached = epoch
+            self._report(epoch, record["val"]["top1"])
 
 
 def _file_name(candidate: Candidate) -> str:

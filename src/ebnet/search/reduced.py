@@ -1,4 +1,4 @@
-"""The reduced schedule: how a recipe is shortened to judge a candidate, and how the winner gets the full one.
+"""The reduced schedule: how a recipe is shortened to evaluate a candidate, and how the winner gets the full one.
 
 "The accuracy of Stage I models are very representative to that of the final fully binary model" (Section 3): a
 candidate is trained with binary activations and real weights only, for fewer epochs, without a teacher.

@@ -29,9 +29,11 @@ from ebnet.search.ledger import Ledger
 from ebnet.search.settings import Settings
 
 KEY, FAULT, DUPLICATE, WORKER, SECONDS = "candidate", "fault", "duplicate", "worker", "seconds"
+ATTEMPT = "attempt"
+"""What went wrong in an attempt that may be repeated."""
 
 MAX_ATTEMPTS = 3
-"""So many workers may die of a candidate before it is given up."""
+"""So often the training of a candidate may fail, or its worker die, before it is given up."""
 
 HALVING_FACTOR = 3
 """Successive halving: a candidate goes on past epochs 1, 3, 9... only while among the best third there."""
@@ -155,6 +157,10 @@ class Study:
         """Record that the candidate cannot be trained, so that nobody tries again."""
         self._finish(claim.trial_id, TrialState.FAIL, {FAULT: fault})
 
+    def fail_attempt(self, claim: Claim, why: str) -> None:
+        """Record that an attempt failed; the candidate is queued again until it has had `MAX_ATTEMPTS`."""
+        self._finish(claim.trial_id, TrialState.FAIL, {ATTEMPT: why})
+
     def release(self, claim: Claim) -> None:
         """Give a candidate back to the queue."""
         self._finish(claim.trial_id, TrialState.WAITING, {})
@@ -162,7 +168,8 @@ class Study:
     def report(self, claim: Claim, epoch: int, accuracy: float) -> bool:
         """Record an accuracy on the way; True if it is hopeless to go on."""
         trial = optuna.Trial(self._study, claim.trial_id)
-        trial.report(accuracy, epoch)
+        if epoch not in self.storage.get_trial(claim.trial_id).intermediate_values:
+            trial.report(accuracy, epoch)
         return trial.should_prune()
 
     def _taken_before(self, key: str, number: int) -> bool:
@@ -207,7 +214,8 @@ def _entry(key: str, trials: list[FrozenTrial]) -> Entry | None:
         if FAULT in trial.user_attrs:
             return _view(key, trial, "failed", trial.user_attrs[FAULT])
     if len(failed) >= MAX_ATTEMPTS:
-        return _view(key, failed[-1], "failed", f"{len(failed)} workers died while training it")
+        last = failed[-1].user_attrs.get(ATTEMPT, "its worker died")
+        return _view(key, failed[-1], "failed", f"{len(failed)} attempts to train it failed; the last: {last}")
     return None
 
 

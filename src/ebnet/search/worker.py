@@ -1,4 +1,4 @@
-"""A worker: takes candidates from the study, judges them, and decides on the next phase when one is over."""
+"""A worker: takes candidates from the study, evaluates them, and decides on the next phase when one is over."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from optuna.exceptions import OptunaError, UpdateFinishedTrialError
 from sqlalchemy.exc import SQLAlchemyError
 
-from ebnet.errors import NonFiniteError
+from ebnet.errors import Interrupted, NonFiniteError
 from ebnet.search.budget import Measure, Prices
 from ebnet.search.candidate import Candidate
 from ebnet.search.directions import next_phase
@@ -18,6 +18,12 @@ from ebnet.search.storage import HEARTBEAT_SECONDS
 from ebnet.search.study import Claim, Study
 
 POLL_SECONDS = 1.0
+
+TOO_MANY = 2
+"""Different candidates in a row that a worker may fail at before it ends."""
+
+NOT_THE_CANDIDATES = (KeyboardInterrupt, SystemExit, OptunaError, SQLAlchemyError)
+"""The user's wish, or the storage out of reach: another worker shall have the candidate, as if nothing had been."""
 
 Say = Callable[[str], None]
 
@@ -34,7 +40,7 @@ class Worker:
     """Works on a study until it is finished.
 
     Args:
-        evaluator: judges candidates.
+        evaluator: trains candidates.
         measure: measures a latency; None where the study's latencies belong to another machine.
         say: hears of progress.
         heartbeat: seconds between two signs of life.
@@ -52,6 +58,8 @@ class Worker:
         self.study, self.evaluator, self.measure, self.say = study, evaluator, measure, say
         self.poll, self.heartbeat = poll, heartbeat
         self._waiting_said = False
+        self._failing: set[str] = set()
+        """The candidates whose training failed here since the last that did not."""
 
     def run(self) -> int:
         """Work until no phase is left; the number of candidates this worker finished."""
@@ -124,16 +132,28 @@ class Worker:
                 self.study.fail(claim, str(error))
                 self.say(f"{claim.candidate}: cannot be trained: {error}")
                 return 1
-            except BaseException:
-                # Not the candidate's fault but this worker's or the user's wish: let another one have it.
+            except (*NOT_THE_CANDIDATES, Interrupted):
                 self.study.release(claim)
                 raise
+            except Exception as error:
+                self._attempt_failed(claim, error)
+                return 0
+        self._failing.clear()
         seconds = time.perf_counter() - start
         if not self.study.complete(claim, accuracy, seconds):
             self.say(f"{claim.candidate}: {accuracy:.2%}, but too late: another worker has taken it up")
             return 0
         self.say(f"{claim.candidate}: {accuracy:.2%} in {seconds:.0f} s")
         return 1
+
+    def _attempt_failed(self, claim: Claim, error: Exception) -> None:
+        """Go on with others; but where one candidate after the other fails, the fault is this worker's."""
+        why = f"{type(error).__name__}: {error}"
+        self.study.fail_attempt(claim, why)
+        self.say(f"{claim.candidate}: this attempt failed: {why}")
+        self._failing.add(claim.candidate.key)
+        if len(self._failing) >= TOO_MANY:
+            raise error
 
     @contextmanager
     def _alive(self, claim: Claim) -> Iterator[None]:

@@ -55,6 +55,5 @@ def class_names(engine: Engine) -> list[str]:
 
 def _path(engine: Engine, chosen: np.ndarray) -> list[Layer]:
     """The path of the one image that was run."""
-    names = [op["name"] for op in engine.program if op["op"] == "binary"]
-    layers = zip(names, engine.expert_counts, chosen[:, 0], strict=True)
+    layers = zip(engine.layers, engine.expert_counts, chosen[:, 0], strict=True)
     return [Layer(name, experts, int(expert)) for name, experts, expert in layers]

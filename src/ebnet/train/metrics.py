@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ebnet.names import spoken
 from ebnet.runs.state import Meter
 from ebnet.train.distributed import sum_over_ranks
 
@@ -49,7 +50,7 @@ class ExpertUsage:
 def collapsed(usage: dict[str, list[float]], threshold: float) -> list[str]:
     """A sentence for each layer in which one expert takes more than `threshold` of the pictures."""
     return [
-        f"expert {shares.index(max(shares))} of {name} takes {max(shares):.1%} of the pictures"
+        f"expert {shares.index(max(shares))} of {spoken(name)} takes {max(shares):.1%} of the pictures"
         for name, shares in usage.items()
         if max(shares) > threshold
     ]

@@ -111,7 +111,7 @@ class _Pipeline:
         self.log, self.reporter, self.stop, self.on_epoch = log, reporter, stop, on_epoch
 
     def complete(self) -> RunResult:
-        results: dict[str, PhaseResult] = {}
+        results: dict[PhaseName, PhaseResult] = {}
         network: ExpertBinaryNetwork | None = None
         metrics_start = 0
         for name in self.recipe.stages:

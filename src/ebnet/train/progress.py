@@ -102,10 +102,10 @@ class TerminalReporter(PlainReporter):
 def epoch_line(record: dict[str, Any]) -> str:
     train, val = record["train"], record.get("val")
     terms = ", ".join(f"{name} {value:.4f}" for name, value in train.items() if name != "loss")
-    judged = f"; top-1 {val['top1']:.2%}, top-5 {val['top5']:.2%}, loss {val['loss']:.4f}" if val else ""
+    validated = f"; top-1 {val['top1']:.2%}, top-5 {val['top5']:.2%}, loss {val['loss']:.4f}" if val else ""
     return (
         f"{record['stage']} epoch {record['epoch']}: loss {train['loss']:.4f} ({terms}), "
-        f"lr {record['learning_rate']:.2e}, {record['images_per_second']:.0f} images/s{judged}"
+        f"lr {record['learning_rate']:.2e}, {record['images_per_second']:.0f} images/s{validated}"
     )
 
 

@@ -25,7 +25,7 @@ class Card:
     name: str
     title: str
     data: dict[str, Any]
-    """The data set as a recipe names it, so that it can be judged again."""
+    """The data set as a recipe names it, so that it can be evaluated again."""
     pictures: int
     """Validation pictures that the accuracies are of."""
     licence: str

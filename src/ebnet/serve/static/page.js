@@ -171,8 +171,7 @@
       for (let e = 0; e < layer.experts; e += 1) {
         choices.append(element("i", e === layer.chosen ? "chosen" : "", String(e)));
       }
-      const [, stage, block, unit] = layer.name.match(/^stages\.(\d+)\.(\d+)\.(?:units\.)?(\d+)/) || [];
-      return [element("div", "", unit === undefined ? layer.name : `stage ${stage}, block ${block}, conv ${unit}`), choices];
+      return [element("div", "", `layer ${layer.name}`), choices];
     }));
   };
 })();
