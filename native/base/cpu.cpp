@@ -25,10 +25,16 @@ constexpr IsaEntry kIsas[] = {
 };
 
 #ifdef EBNET_X86_64
-// Whether this CPU converts halves by itself. Not every compiler's __builtin_cpu_supports knows it.
-bool has_f16c() {
+bool ask_for_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+// Whether this CPU converts halves by itself. Not every compiler's __builtin_cpu_supports knows it. Asked once: in a virtual
+// machine the question takes microseconds, more than a narrow layer's whole work.
+bool has_f16c() {
+  static const bool known = ask_for_f16c();
+  return known;
 }
 #endif
 
