@@ -58,7 +58,8 @@ def test_round_trip(blocks: tuple[int, ...], expansion: tuple[Fraction, ...], gr
     ("text", "marked", "why"),
     [
         ("", "", "3 parts"),
-        ("1262", "1262", "3 parts"),
+        ("126", "126", "expected 4 block counts, found 3"),
+        ("1262-", "1262-", "3 parts"),
         ("1262-2-4:8:8:16-", "1262-2-4:8:8:16-", "3 parts"),
         ("1262-2--4:8:8:16", "1262-2--4:8:8:16", "3 parts"),
         ("126-2-4:8:8:16", "126", "4 block counts"),
@@ -107,3 +108,9 @@ def test_any_text_parses_or_raises_our_error(text: str) -> None:
         assert text in str(error)  # noqa: PT017 -- most texts raise, some may not
     else:
         assert Arch.parse(str(arch)) == arch
+
+
+@pytest.mark.parametrize(("short", "whole"), [("1133", "1133-1-1:1:1:1"), ("1111-0.25", "1111-0.25-1:1:1:1")])
+def test_what_is_one_may_be_left_out(short: str, whole: str) -> None:
+    """As in the paper's table of block arrangements."""
+    assert str(Arch.parse(short)) == whole

@@ -61,7 +61,7 @@ class Arch:
             return text
         if not isinstance(text, str):
             raise ArchError(f"{text!r} is not a network name; {_EXAMPLE}")
-        parser = _Parser(text)
+        parser = _Parser(_completed(text))
         blocks, expansion, groups = parser.fields()
         fault = _fault(blocks, expansion, groups)
         if fault:
@@ -88,6 +88,12 @@ class Arch:
                 ":".join(map(str, self.groups)),
             )
         )
+
+
+def _completed(text: str) -> str:
+    """The whole name: the paper's tables leave out an expansion of 1 and groups of 1 (`1133`)."""
+    short = re.fullmatch(r"(?P<blocks>[\d.]+)(-(?P<expansion>[\d.:]+))?", text, re.ASCII)
+    return f"{short['blocks']}-{short['expansion'] or 1}-1:1:1:1" if short else text
 
 
 class _Fault(NamedTuple):

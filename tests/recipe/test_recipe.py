@@ -91,3 +91,8 @@ def test_overrides_are_toml_values_or_plain_text() -> None:
 def test_a_missing_recipe_lists_those_that_exist(tmp_path: object) -> None:
     with pytest.raises(ConfigError, match="neither a file nor a shipped recipe; those are cifar10"):
         load_recipe(f"{tmp_path}/none.toml")
+
+
+def test_a_network_of_digits_alone_is_a_name() -> None:
+    """TOML takes `network.arch=1111` for a number."""
+    assert load_recipe("demo", ["network.arch=1121"]).network.arch == "1121"

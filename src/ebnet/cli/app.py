@@ -5,6 +5,7 @@ what its signature needs, and the rest inside the function.
 """
 
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -40,6 +41,25 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import ebnet
+
+        typer.echo(f"ebnet {ebnet.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
+
+
 app.command("summary")(summary.summary)
 app.command("memory")(memory.memory)
 app.command("import-official")(import_official.import_official)
@@ -61,14 +81,39 @@ app.command("report")(report.report)
 app.command("serve")(serve.serve)
 
 
+EXTRAS = {
+    "torch": "train",
+    "mlxtend": "train",
+    "tensorboard": "train",
+    "optuna": "search",
+    "sqlalchemy": "search",
+    "matplotlib": "report",
+    "sklearn": "report",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "pyarrow": "parquet",
+}
+"""Packages that not every installation has, and the extra that brings each."""
+
+
 def main() -> None:
-    """Run the program; the project's own errors become one line and exit code 1."""
+    """Run the program; the project's own errors become one line and exit code 1, Ctrl-C becomes 130."""
     try:
         app()
     except EbnetError as error:
-        # A message repeats what was given, and that may hold a terminal's control sequences.
-        text = "".join(
-            letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in str(error)
-        )
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
-        sys.exit(1)
+        _complain(str(error))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        _complain(f'this command needs {package}: pip install "ebnet[{EXTRAS[package]}]"')
+
+
+def _complain(text: str) -> None:
+    # A message repeats what was given, and that may hold a terminal's control sequences.
+    text = "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
+    sys.exit(1)

@@ -21,14 +21,10 @@ def serve(
     from rich.console import Console
     from rich.markup import escape
 
-    from ebnet.errors import ConfigError
     from ebnet.runtime.engine import load
+    from ebnet.serve.server import run
 
     engine = load(file, threads)
-    try:
-        from ebnet.serve.server import run
-    except ImportError as error:
-        raise ConfigError(f"`ebnet serve` needs {error.name}: pip install 'ebnet[serve]'") from error
     run(
         engine,
         host,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from ebnet.arch import STEM_WIDTH, Arch
 from ebnet.errors import ArchError, ConfigError
@@ -21,6 +21,8 @@ Overrides = Mapping[str, Any] | Iterable[str]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+ArchName = Annotated[str, BeforeValidator(lambda name: str(name) if isinstance(name, int) else name)]
+"""The paper's notation; `1133` without quotes is a number to TOML."""
 Decay = Positive | Literal["cosine"]
 
 
@@ -60,7 +62,7 @@ class Data(_Table):
 class Network(_Table):
     """The network; its classes and input channels come from the data."""
 
-    arch: str
+    arch: ArchName
     experts: Count = 4
     stem: Stem = "imagenet"
     stem_width: Count = STEM_WIDTH
@@ -126,7 +128,7 @@ class PhaseTable(_Table):
     """The earlier stage whose network teaches this one."""
     checkpoint: str | None = None
     """A trained network to take instead of training: a `save_pretrained` directory or a stage's of another run."""
-    arch: str | None = None
+    arch: ArchName | None = None
     """Only for the teacher: a structure other than the network's, for example a deeper one."""
 
 

@@ -1,0 +1,47 @@
+"""The program as a whole: its version, what it says where an extra is missing, and how it ends."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from ebnet.cli.app import EXTRAS
+
+
+def ebnet(*words: str, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run the program in a Python that lacks some packages."""
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({without!r})); sys.argv = ['ebnet', *{words!r}]"
+    code = f"{hidden}; from ebnet.cli.app import main; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
+
+
+def test_version() -> None:
+    assert ebnet("--version").stdout == f"ebnet {version('ebnet')}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "needs"),
+    [
+        ("train demo --out nowhere", "torch"),
+        ("eval runs/x", "torch"),
+        ("pack runs/x -o y.ebn", "torch"),
+        ("verify net.ebn --against runs/x", "torch"),
+        ("export-onnx runs/x -o y.onnx", "torch"),
+        ("memory", "torch"),
+        ("demo", "torch"),
+        ("search show x", "optuna"),
+        ("serve zoo:digits-e4", "uvicorn"),
+    ],
+)
+def test_a_missing_extra_is_one_line(command: str, needs: str) -> None:
+    outcome = ebnet(*command.split(), without=tuple(EXTRAS))
+    assert outcome.returncode == 1
+    assert outcome.stderr == f'error: this command needs {needs}: pip install "ebnet[{EXTRAS[needs]}]"\n'
+
+
+@pytest.mark.parametrize("command", ["summary 1111-0.25", "summary --paper", "train --list", "zoo card digits-e4"])
+def test_what_needs_no_extra_works_without(command: str) -> None:
+    outcome = ebnet(*command.split(), without=tuple(EXTRAS))
+    assert outcome.returncode == 0, outcome.stderr
