@@ -44,9 +44,11 @@ class Tree:
         return next(path for path in place.rglob(target) if path.is_file())
 
 
-OPTIONS = "EBNET_SANITIZE=ON EBNET_NATIVE_TESTS=ON EBNET_EXAMPLES=ON CMAKE_BUILD_TYPE=Debug CMAKE_CXX_FLAGS=-O1"
-SANITIZED = Tree("sanitized", tuple(f"-D{option}" for option in OPTIONS.split()))
+TESTED = ("-DEBNET_NATIVE_TESTS=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1")
+SANITIZED = Tree("sanitized", ("-DEBNET_SANITIZE=ON", "-DEBNET_EXAMPLES=ON", *TESTED))
 """The core's own test programs and the C example under AddressSanitizer and UndefinedBehaviorSanitizer."""
+EMULATED = Tree("emulated", ("-DEBNET_EMULATE=ON", *TESTED))
+"""The core's own test programs with emulated kernels, for CPUs without their instructions."""
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.builds import EMULATED, ROOT
 from tests.native.binary_case import STREAM_TYPES, Runner
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
     "tests/emulated_kernels.cpp",
     "base/aligned.cpp",
@@ -41,14 +41,9 @@ def build(directory: Path) -> Path:
 
 def program(name: str) -> Path:
     """One of the core's test programs with these kernels in the engine itself."""
-    if shutil.which("cmake") is None or not Path("/usr/include/simde/x86/avx512.h").exists():
-        pytest.skip("the emulated engine needs cmake and Debian's libsimde-dev")
-    build = ROOT / "build" / "emulated"  # kept, so that a second run compiles only what changed
-    options = ["-DEBNET_EMULATE=ON", "-DEBNET_NATIVE_TESTS=ON", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1"]
-    subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), *options], check=True, stdout=subprocess.DEVNULL)
-    make = ["cmake", "--build", str(build), "--parallel", "2", "--target", name]
-    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
-    return next(path for path in build.rglob(name) if path.is_file())
+    if not Path("/usr/include/simde/x86/avx512.h").exists():
+        pytest.skip("the emulated engine needs Debian's libsimde-dev")
+    return EMULATED.program(name)
 
 
 def runner(library: Path, name: str) -> Runner:
