@@ -6,14 +6,13 @@
 #pragma once
 #include <cstddef>
 
+#include "base/activation.h"
 #include "base/aligned.h"
 #include "base/cpu.h"
 #include "base/half.h"
 #include "base/shape.h"
 
 namespace ebnet {
-
-enum class Activation { none, relu, prelu };
 
 // A real convolution (groups = 1) with batch norm folded in. It serves every input size.
 struct DenseConv {

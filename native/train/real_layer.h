@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/activation.h"
+#include "base/cpu.h"
 #include "base/shape.h"
-#include "dense/dense.h"
 
 namespace ebnet {
 
