@@ -61,7 +61,7 @@ class Arch:
             return text
         if not isinstance(text, str):
             raise ArchError(f"{text!r} is not a network name; {_EXAMPLE}")
-        parser = _Parser(_completed(text))
+        parser = _Parser(text)
         blocks, expansion, groups = parser.fields()
         fault = _fault(blocks, expansion, groups)
         if fault:
@@ -137,7 +137,7 @@ class _Parser:
     """One pass over the text that remembers where each number stands, so that a fault can be pointed at."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.given, self.text = text, _completed(text)
         self.spans: dict[tuple[str, int], tuple[int, int]] = {}
 
     def fields(self) -> tuple[list[int], list[Fraction], list[int]]:
@@ -177,5 +177,7 @@ class _Parser:
 
     def fail(self, span: tuple[int, int], why: str) -> NoReturn:
         start, end = span
+        if end > len(self.given):  # a fault in what was left out: all that was given leads to it
+            start, end = 0, len(self.given)
         marker = " " * start + "^" * max(end - start, 1)
-        raise ArchError(f"{why}\n  {self.text}\n  {marker}\n{_EXAMPLE}")
+        raise ArchError(f"{why}\n  {self.given}\n  {marker}\n{_EXAMPLE}")

@@ -61,7 +61,7 @@ def test_distilled_recipes_follow_the_progressive_scheme(name: str) -> None:
         ("compute.foo=1", "known here: device, threads"),
         ("schedule.epochs=0", "schedule.epochs = 0: Input should be greater than or equal to 1"),
         ("schedule.milestones=[3,2]", "milestones [3.0, 2.0] must rise"),
-        ("network.arch=1262-2", "1262-2"),
+        ("network.arch=1262-2-", "1262-2-"),
         ('stages=["stage2","teacher"]', "in this order"),
         ('stage.teacher.distill_from="stage2"', "not a stage before it; those are none"),
         ("stage.stage2.arch=1111-1-1:1:1:1", "only the teacher may have a structure of its own"),
