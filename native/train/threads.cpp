@@ -7,6 +7,17 @@
 #include "base/thread_pool.h"
 
 namespace ebnet {
+namespace {
+
+float* at_least(AlignedBytes& bytes, std::size_t floats) {
+  if (bytes.size() < floats * sizeof(float)) {
+    bytes = AlignedBytes();  // the old ones go before the new ones come
+    bytes = AlignedBytes(floats * sizeof(float));
+  }
+  return bytes.as<float>();
+}
+
+}  // namespace
 
 void on_threads(int parts, const std::function<void(int)>& body) {
   static std::mutex mutex;
@@ -19,8 +30,12 @@ void on_threads(int parts, const std::function<void(int)>& body) {
 
 float* scratch(std::size_t floats) {
   thread_local AlignedBytes bytes;
-  if (bytes.size() < floats * sizeof(float)) bytes = AlignedBytes(floats * sizeof(float));
-  return bytes.as<float>();
+  return at_least(bytes, floats);
+}
+
+float* shared_scratch(std::size_t floats) {
+  thread_local AlignedBytes bytes;
+  return at_least(bytes, floats);
 }
 
 }  // namespace ebnet

@@ -13,4 +13,7 @@ void on_threads(int parts, const std::function<void(int)>& body);
 // would cost narrow layers a good part of it, and hold whatever the last user left.
 float* scratch(std::size_t floats);
 
+// The same for what the threads of one call share: of the thread that makes the call.
+float* shared_scratch(std::size_t floats);
+
 }  // namespace ebnet

@@ -202,3 +202,22 @@ def test_distributed_data_parallel(tmp_path: Path) -> None:
         assert all(p.grad is not None for p in model.parameters())
     finally:
         torch.distributed.destroy_process_group()
+
+
+def test_units_that_are_no_native_operation_are_told() -> None:
+    network = ebnet.create_model(SMALL, experts=2, precision="binary")
+    images = torch.randn(2, 3, 32, 32)
+    expected = network.eval()(images)
+    assert network.through_torch() == {}
+    seen = []
+    unit = network.get_submodule("stages.1.0.units.0")
+    hook = unit.get_submodule("norm").register_forward_hook(lambda _, __, y: seen.append(y))
+    assert torch.allclose(network(images), expected, rtol=1e-4, atol=1e-4)
+    assert len(seen) == 1
+    assert network.through_torch() == {"hooks on its layers": ["stages.1.0.units.0"]}
+    hook.remove()
+    network(images)
+    assert network.through_torch() == {}
+    mixing = ebnet.create_model(SMALL, experts=2, conv="cond")
+    mixing.eval()(images)
+    assert list(mixing.through_torch()) == ["CondBinaryConv2d"]

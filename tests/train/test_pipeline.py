@@ -14,6 +14,7 @@ from ebnet.recipe.settings import PHASE_NAMES
 from ebnet.train import RunDirectory, RunResult, load_phase, train
 from ebnet.train.loop import Trainer
 from ebnet.train.phases import PHASES, start_network
+from ebnet.train.progress import Reporter
 from tests.train.tiny import pictures, tiny
 
 SMALL = {"schedule__batch_size": 16, "schedule__epochs": 1}
@@ -235,3 +236,23 @@ def test_other_ways_to_compute_train_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used here"):
         train(tiny(**SMALL, compute__device="cuda:9"), tmp_path / "other", datasets=pictures())
     assert not (tmp_path / "other").exists()
+
+
+class Heard(Reporter):
+    """Remembers what was said."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def say(self, message: str) -> None:
+        self.messages.append(message)
+
+
+def test_units_that_train_through_torch_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard, recipe = Heard(), tiny(**SMALL, stages=["stage1-experts"], stage={})
+    train(recipe, tmp_path / "native", datasets=pictures(), reporter=heard)
+    assert not any("through torch" in message for message in heard.messages)
+    monkeypatch.setenv("EBNET_TRAIN", "torch")
+    train(recipe, tmp_path / "torch", datasets=pictures(), reporter=heard)
+    told = [message for message in heard.messages if "through torch" in message]
+    assert told == ["stage1-experts: stages.0.0.units.0 and 8 more units through torch (EBNET_TRAIN=torch)"]

@@ -1,4 +1,4 @@
-"""The training of expert convolutions on the CPU."""
+"""The training of binary networks on the CPU."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -9,44 +9,6 @@ from torch import Tensor
 
 Scalar = TypeVar("Scalar", bound=numpy.generic)
 Array = NDArray[Scalar] | Tensor  # in C order, on the CPU, of exactly this type
-
-def sample_gradients(
-    x: Array[numpy.float32],
-    dy: Array[numpy.float32],
-    theta: Array[numpy.float32],
-    chosen: Array[numpy.int64],
-    geometry: Sequence[int],
-    estimator: str,
-    dtheta: Array[numpy.float32],
-    dgate: Array[numpy.float32],
-    threads: int,
-    level: str = "",
-) -> None:
-    """Fill dtheta [experts, ...] and dgate [batch, experts]."""
-
-def forward(
-    x: Array[numpy.float32],
-    theta: Array[numpy.float32],
-    chosen: Array[numpy.int64],
-    geometry: Sequence[int],
-    binary: bool,
-    y: Array[numpy.float32],
-    threads: int,
-    level: str = "",
-) -> None:
-    """Fill y [batch, out, h, w]."""
-
-def input_gradient(
-    dy: Array[numpy.float32],
-    theta: Array[numpy.float32],
-    chosen: Array[numpy.int64],
-    geometry: Sequence[int],
-    binary: bool,
-    dx: Array[numpy.float32],
-    threads: int,
-    level: str = "",
-) -> None:
-    """Fill dx [batch, in, h, w]."""
 
 def adam(
     addresses: Array[numpy.int64],
@@ -106,3 +68,31 @@ def max_pool_gradient(
     geometry: Sequence[int], place: int, dy: int, dy_stride: int, dx: int, accumulate: bool, threads: int
 ) -> None:
     """Fill, or add to, dx."""
+
+class Unit:
+    """A binary unit: what it is, and where its parameters lie."""
+
+    def __init__(
+        self, arg0: Sequence[int], arg1: Sequence[bool], arg2: int, arg3: Sequence[float], arg4: Sequence[int], /
+    ) -> None: ...
+    @property
+    def kept(self) -> int:
+        """Floats kept for backward."""
+
+    @property
+    def conv(self) -> int:
+        """Numbers of the convolution."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether these are int16."""
+
+    @property
+    def out_size(self) -> list[int]: ...
+    def forward(self, tensors: Sequence[int], threads: int, level: str = "") -> bool:
+        """
+        Fill y and what is kept; False where the gate's means hold NaN or infinity.
+        """
+
+    def backward(self, tensors: Sequence[int], skip_is_x: bool, threads: int, level: str = "") -> None:
+        """Fill the gradients."""

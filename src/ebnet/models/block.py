@@ -11,13 +11,18 @@ from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.cond_conv import CondBinaryConv2d
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
+from ebnet.nn.unit import binary_unit, refusal
 
 BLOCK_NORM_EPS = 1e-4
 """Epsilon of the batch norm before a binary convolution, the released networks' value."""
 
 
 class BinaryUnit(nn.Module):
-    """BN -> binary conv -> PReLU, plus the skip."""
+    """BN -> binary conv -> PReLU, plus the skip: on the CPU one native operation, else layer by layer.
+
+    Attributes:
+        refusal: why the last forward pass went layer by layer; None where it did not.
+    """
 
     def __init__(self, layout: UnitLayout, config: NetworkConfig, precision: Precision) -> None:
         super().__init__()
@@ -27,9 +32,17 @@ class BinaryUnit(nn.Module):
         self.shortcut: nn.Module = nn.Identity()
         if layout.projection:
             self.shortcut = Projection(layout.projection, layout.conv.stride, config.shortcut)
+        self.refusal: str | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.act(self.conv(self.norm(x))) + self.shortcut(x)
+        skip = self.shortcut(x)
+        if type(self.conv) is not ExpertBinaryConv2d:
+            self.refusal = type(self.conv).__name__
+        else:
+            self.refusal = refusal(x, self.norm, self.conv, self.act)
+            if self.refusal is None:
+                return binary_unit(x, skip, self.norm, self.conv, self.act)
+        return self.act(self.conv(self.norm(x))) + skip
 
 
 class Block(nn.Module):

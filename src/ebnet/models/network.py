@@ -96,6 +96,14 @@ class ExpertBinaryNetwork(nn.Module):
                     assert isinstance(unit, BinaryUnit)
                     yield layer_name(i, j, k), unit
 
+    def through_torch(self) -> dict[str, list[str]]:
+        """The binary units that the native core did not serve in the last forward pass: their names by the reason."""
+        names: dict[str, list[str]] = {}
+        for name, module in self.named_modules():
+            if isinstance(module, BinaryUnit) and module.refusal is not None:
+                names.setdefault(module.refusal, []).append(name)
+        return names
+
     @property
     def precision(self) -> Precision:
         return self._precision

@@ -12,6 +12,7 @@ from ebnet.nn.gate import Gate, require_finite
 from ebnet.nn.geometry import Pair
 from ebnet.nn.precision import Precision
 from ebnet.nn.sign import Ste
+from ebnet.nn.unit import binary_unit, refusal
 
 
 class ExpertBinaryConv2d(BinaryConv2d):
@@ -82,6 +83,12 @@ class ExpertBinaryConv2d(BinaryConv2d):
         self.gate = self._make_gate(num_experts)
         if self.gate is not None:
             self.gate.to(self.weight.device, self.weight.dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._check(x)
+        if type(self) is ExpertBinaryConv2d and refusal(x, None, self, None) is None:
+            return binary_unit(x, None, None, self, None)
+        return super().forward(x)
 
     def convolve(self, x_hat: Tensor, mean: Tensor | None) -> Tensor:
         if self.gate is None:

@@ -8,8 +8,9 @@ sign's estimator (M_e; 1 in Stage I), the gradients are
     d Theta_i  = sum of G_b over the samples with e(b) = i
     d gate_bi  = <G_b, Theta_i>          for every expert i, chosen or not
 
-Forward and input gradient are as many operations as one convolution: narrow layers in one native pass over the samples,
-others grouped by expert, one ordinary convolution for each. The last two come from `sample_gradients`.
+Forward and input gradient are as many operations as one convolution: samples grouped by expert, one ordinary
+convolution for each. The last two come from `sample_gradients`. On the CPU the native core does all of it at once
+(`ebnet.nn.unit`).
 """
 
 from typing import Any
@@ -18,7 +19,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ebnet.nn import native
 from ebnet.nn.geometry import Geometry
 from ebnet.nn.sample_gradients import rows_per_chunk, sample_gradients
 from ebnet.nn.samples import Samples, rows_of
@@ -47,8 +47,6 @@ class _ExpertConvolution(torch.autograd.Function):
         ctx.save_for_backward(x, theta)
         ctx.geometry, ctx.ste = geometry, ste
         ctx.samples = Samples(gate)
-        if native.convolves(x, theta, geometry):
-            return native.forward(x, theta, ctx.samples, geometry, ste)
         y: Tensor | None = None
         for expert, indices in ctx.samples:
             part = geometry.conv(rows_of(x, indices), _used(theta[expert], ste))
@@ -78,8 +76,6 @@ class _ExpertConvolution(torch.autograd.Function):
 def _input_gradient(
     dy: Tensor, x: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None
 ) -> Tensor:
-    if native.convolves(dy, theta, geometry) and x.is_contiguous():
-        return native.input_gradient(dy, x, theta, samples, geometry, ste)
     dx = torch.empty_like(x)
     for expert, indices in samples:
         used = _used(theta[expert], ste)

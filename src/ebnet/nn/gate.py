@@ -46,7 +46,11 @@ class Gate(nn.Module):
 def require_finite(mean: Tensor) -> None:
     """A NaN compares false with everything: without this check the gate would silently pick some expert."""
     if not torch.isfinite(mean).all():
-        raise NonFiniteError("the input of an expert layer holds NaN or infinity; check the images and the weights")
+        raise non_finite()
+
+
+def non_finite() -> NonFiniteError:
+    return NonFiniteError("the input of an expert layer holds NaN or infinity; check the images and the weights")
 
 
 class _WinnerTakesAll(torch.autograd.Function):

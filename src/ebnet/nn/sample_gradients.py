@@ -8,9 +8,9 @@ the sign's estimator at its weights (1 for real weights), an expert convolution 
 
 G_b is as large as the weights, so all of them together would be batch x weights: here a part is made, used for both
 and overwritten. It costs as many operations as the ordinary weight gradient; the sum and the dot products add
-(1 + N) / L of that on a map of L positions. The native core makes a tile in registers. In torch, for other devices and
-types, a chunk of G_b = dy_b [out, L] @ columns(x_b) [L, taps * in] is made by one batched product; columns are copied
-from a channels-last input in whole runs of channels, and with a 1x1 kernel there is nothing to copy.
+(1 + N) / L of that on a map of L positions. The native core makes a tile in registers (`ebnet.nn.unit`). Here, for
+other devices and types, a chunk of G_b = dy_b [out, L] @ columns(x_b) [L, taps * in] is made by one batched product;
+columns are copied from a channels-last input in whole runs of channels, and with a 1x1 kernel there is nothing to copy.
 """
 
 import math
@@ -18,7 +18,6 @@ import math
 import torch
 from torch import Tensor
 
-from ebnet.nn import native
 from ebnet.nn.geometry import Geometry
 from ebnet.nn.samples import Samples, rows_of
 from ebnet.nn.sign import Ste
@@ -31,8 +30,6 @@ def sample_gradients(
     x: Tensor, dy: Tensor, theta: Tensor, samples: Samples, geometry: Geometry, ste: Ste | None
 ) -> tuple[Tensor, Tensor]:
     """(dTheta, as `theta` [experts, out, in / groups, kh, kw]; dgate [batch, experts]). `ste` None: real weights."""
-    if native.serves(x, dy, theta):
-        return native.sample_gradients(x, dy, theta, samples, geometry, ste)
     products = Products(theta, geometry)
     dgate = x.new_zeros(len(x), len(theta))
     for expert, indices in samples:

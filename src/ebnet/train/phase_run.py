@@ -49,6 +49,7 @@ class PhaseRun:
         self.watch = self._make_watch()
         self.position = Position()
         self.directory = run.phase(self.phase.name)
+        self.said = False
 
     def complete(self, checkpoint: Checkpoint | None, metrics_start: int) -> Position:
         """Train to the end of the phase.
@@ -78,6 +79,7 @@ class PhaseRun:
         clock = time.perf_counter()
         for images, labels in self.loader.epoch(at.epoch, at.batch):
             terms = self.trainer.step(images, labels, at.step)
+            self._say_what_is_slow()
             at.meter.add(len(labels), **terms)
             at.step, at.batch, at.images = at.step + 1, at.batch + 1, at.images + self.trainer.settings.batch_size
             now = time.perf_counter()
@@ -92,6 +94,15 @@ class PhaseRun:
                     self.stop.signal or 15,
                 )
             clock = time.perf_counter()
+
+    def _say_what_is_slow(self) -> None:
+        """Once: the units that a CPU trains through torch, and why."""
+        if self.said or self.device.type != "cpu":
+            return
+        self.said = True
+        for reason, names in self.trainer.network.through_torch().items():
+            more = f" and {len(names) - 1} more units" if len(names) > 1 else ""
+            self.reporter.say(f"{self.phase.name}: {names[0]}{more} through torch ({reason})")
 
     def _finish_epoch(self, last: bool) -> None:
         at = self.position

@@ -1,0 +1,11 @@
+// The binary unit's kernels on 8 lanes: AVX2 and FMA.
+#define EBNET_DENSE_LANES 8
+#include "train/unit_backward.h"
+#include "train/unit_gate.h"
+
+namespace ebnet {
+
+const UnitKernels kUnitAvx2 = {forward_floats,  backward_floats, packed_floats, moments,        choose, forward,
+                               pack_directions, backward,        means_gradient, outer, finish};
+
+}  // namespace ebnet

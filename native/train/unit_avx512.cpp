@@ -1,0 +1,11 @@
+// The binary unit's kernels on 16 lanes: AVX-512F.
+#define EBNET_DENSE_LANES 16
+#include "train/unit_backward.h"
+#include "train/unit_gate.h"
+
+namespace ebnet {
+
+const UnitKernels kUnitAvx512 = {forward_floats,  backward_floats, packed_floats, moments,        choose, forward,
+                               pack_directions, backward,        means_gradient, outer, finish};
+
+}  // namespace ebnet

@@ -1,0 +1,192 @@
+// The unit's forward pass, sample by sample, once the gate has chosen.
+//
+// A tile of (up to kTileRows positions) x (2 vectors of output channels) is summed up in registers:
+//
+//   c[l][o] = sum over the runs and their lanes k of seen[l][k] * weights[k][o]
+//
+// Positions of several samples of one expert stand in one tile where maps are small, so that weights are not read anew for
+// each of them. Scale, bias and PReLU follow while a group's positions are in the first cache, then they are turned back to
+// torch's order and the skip is added.
+#pragma once
+#include "train/unit_seen.h"
+#include "train/unit_weights.h"
+
+namespace ebnet {
+namespace {
+
+typedef std::int16_t Counts __attribute__((vector_size(kLanes * sizeof(std::int16_t))));
+
+struct ForwardTask {
+  const View* view;
+  int first, last;  // output rows of the positions
+  const float* seen;
+  const int* places;
+  const float* weights;  // [run][lane of the run][vectors]
+  float* out;
+  size_t step;  // from position to position of `out`
+};
+
+template <int kRows, int kVectors>
+struct ForwardTile {
+  static void run(const ForwardTask& t) {
+    Vector sums[kRows][kVectors] = {};
+    const View& v = *t.view;
+    const float* at[kRows];
+    for (int r = 0; r < kRows; ++r) at[r] = t.seen + t.places[r];
+    for (int run = 0; run < v.runs; ++run) {
+      if (!sees(v, run, t.first, t.last)) continue;
+      const size_t place = run_place(v, run);
+      const float* weights = t.weights + size(run) * size(v.run) * kVectors * kLanes;
+      for (size_t k = place; k < place + size(v.run); ++k, weights += kVectors * kLanes) {
+        Vector w[kVectors];
+#pragma GCC unroll 2
+        for (int i = 0; i < kVectors; ++i) w[i] = load(weights + i * kLanes);
+#pragma GCC unroll 12
+        for (int r = 0; r < kRows; ++r) {
+          const Vector a = splat(at[r][k]);
+#pragma GCC unroll 2
+          for (int i = 0; i < kVectors; ++i) sums[r][i] += a * w[i];
+        }
+      }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int i = 0; i < kVectors; ++i) store(t.out + size(r) * t.step + size(i) * kLanes, sums[r][i]);
+    }
+  }
+};
+
+// Scale, bias and slope of one sample's group, [wide rows] each, zero behind the last.
+inline void output_numbers(const UnitLayer& layer, const View& v, const UnitKept& kept, int b, int group, float* to) {
+  const size_t first = size(group * v.rows), wide = size(v.wide_rows);
+  const float* factor = layer.squeeze == nullptr ? nullptr : kept.factor + size(b * layer.shape.out_channels) + first;
+  std::memset(to, 0, 3 * wide * sizeof(float));
+  for (size_t o = 0; o < size(v.rows); ++o) {
+    to[o] = layer.scale[first + o] * (factor == nullptr ? 1.0f : factor[o]);
+    if (layer.bias != nullptr) to[wide + o] = layer.bias[first + o];
+    to[2 * wide + o] = layer.slope == nullptr ? 1.0f : layer.slope[first + o];
+  }
+}
+
+// A band of c [position][wide rows] to the place of its group, [position][rows]; as 16 bits where it counts.
+inline void keep_conv(const UnitLayer& layer, const View& v, const float* out, int positions, size_t place,
+                      void* conv) {
+  const size_t rows = size(v.rows), wide = size(v.wide_rows);
+  if (!layer.counts()) {
+    float* to = static_cast<float*>(conv) + place;
+    if (rows == wide) {
+      std::memcpy(to, out, size(positions) * rows * sizeof(float));
+      return;
+    }
+    for (int l = 0; l < positions; ++l) std::memcpy(to + size(l) * rows, out + size(l) * wide, rows * sizeof(float));
+    return;
+  }
+  std::int16_t* to = static_cast<std::int16_t*>(conv) + place;
+  for (int l = 0; l < positions; ++l) {
+    for (size_t o = 0; o < rows; o += kLanes) {
+      const Counts counts = __builtin_convertvector(load(out + size(l) * wide + o), Counts);
+      const size_t some = rows - o < kLanes ? rows - o : size_t{kLanes};
+      std::memcpy(to + size(l) * rows + o, &counts, some * sizeof(std::int16_t));
+    }
+  }
+}
+
+// [position][wide rows] of c to scale c + bias, and through PReLU.
+inline void activate(const View& v, const float* numbers, int positions, float* out) {
+  const size_t wide = size(v.wide_rows);
+  for (size_t o = 0; o < wide; o += kLanes) {
+    const Vector scale = load(numbers + o), bias = load(numbers + wide + o), slope = load(numbers + 2 * wide + o);
+    for (size_t l = 0; l < size(positions); ++l) {
+      const Vector z = load(out + l * wide + o) * scale + bias;
+      store(out + l * wide + o, z > Vector{} ? z : z * slope);
+    }
+  }
+}
+
+inline void add_to(const float* from, size_t count, float* to) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(to + i, load(to + i) + load(from + i));
+  for (; i < count; ++i) to[i] += from[i];
+}
+
+struct ForwardMemory {
+  explicit ForwardMemory(const View& v, float* scratch) : carver(scratch) {
+    places = reinterpret_cast<int*>(carver.take(size(v.positions())));
+    normals = carver.take(Normals::floats(v));
+    packed = carver.take(group_floats(v));
+    panels = carver.take(size(v.groups * panels_of(v)) * panel_floats(v));
+    numbers = carver.take(3 * size(v.wide_rows));
+    out = carver.take(size(v.positions()) * size(v.wide_rows) + 2 * kLanes);
+    seen = carver.take(size(v.chunk) * v.seen);
+  }
+  Carver carver;
+  int* places;
+  float *normals, *packed, *panels, *numbers, *out, *seen;
+};
+
+size_t forward_floats(const UnitLayer& layer) {
+  return ForwardMemory(view_of(layer.shape), nullptr).carver.taken();
+}
+
+// One piece of one group.
+inline void forward_piece(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const View& v,
+                          const Normal& normal, const Piece& piece, int group, const float* panels,
+                          const ForwardMemory& memory) {
+  const size_t in_plane = layer.in_plane(), map = size(v.map());
+  const size_t x_sample = size(layer.shape.in_channels) * in_plane, wide = size(v.wide_rows);
+  for (int n = 0; n < piece.count; ++n) {
+    const float* x = io.x + size(piece.samples[n]) * x_sample + size(group * v.channels) * in_plane;
+    see(v, normal, layer.binary_input, x, piece.first_line(v), piece.lines(v), memory.seen + size(n) * v.seen, nullptr);
+  }
+  for (int p = 0; p < panels_of(v); ++p, panels += panel_floats(v)) {
+    for_positions(v, piece, [&](int rows, int position, int first, int last) {
+      const ForwardTask t = {&v,     first, last, memory.seen, memory.places + position,
+                             panels, memory.out + size(position) * wide + size(p * 2 * kLanes), wide};
+      wide_panel(v, p) ? run_tile<ForwardTile, 2>(rows, t) : run_tile<ForwardTile, 1>(rows, t);
+    });
+  }
+  const int positions = piece.positions(v);
+  for (int n = 0; n < piece.count; ++n) {
+    const size_t b = size(piece.samples[n]), begin = size(piece.begin) * size(v.out_w);
+    float* out = memory.out + size(n * positions) * wide;
+    if (io.conv != nullptr) {
+      const size_t place = ((b * size(v.groups) + size(group)) * map + begin) * size(v.rows);
+      keep_conv(layer, v, out, positions, place, io.conv);
+    }
+    output_numbers(layer, v, kept, piece.samples[n], group, memory.numbers);
+    activate(v, memory.numbers, positions, out);
+    const size_t place = (b * size(layer.shape.out_channels) + size(group * v.rows)) * map + begin;
+    transpose(out, wide, positions, v.rows, io.y + place, map);
+    const float* skip = !layer.skips ? nullptr : (io.skip == nullptr ? io.x : io.skip) + place;
+    for (size_t o = 0; skip != nullptr && o < size(v.rows); ++o) {
+      add_to(skip + o * map, size(positions), io.y + place + o * map);
+    }
+  }
+}
+
+void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const SamplesByExpert& samples,
+             int first, int last, float* scratch) {
+  const View v = view_of(layer.shape);
+  const ForwardMemory memory(v, scratch);
+  const Normals normals(layer, v, kept, memory.normals);
+  const size_t of_group = size(panels_of(v)) * panel_floats(v);
+  place_positions(v, memory.places);
+  for_experts(layer.experts, samples, first, last, [&](int expert, int begin, int end) {
+    for (int group = 0; group < v.groups; ++group) {
+      pack_rows(layer, v, expert, group, layer.binary_weights, memory.packed);
+      pack_panels(v, memory.packed, memory.panels + size(group) * of_group);
+    }
+    for (int n = begin; n < end; n += v.chunk) {
+      for (int group = 0; group < v.groups; ++group) {
+        for (int row = 0; row < v.out_h; row += v.band) {
+          const Piece piece = {samples.order + n, least(v.chunk, end - n), row, least(row + v.band, v.out_h)};
+          forward_piece(layer, io, kept, v, normals[group], piece, group, memory.panels + size(group) * of_group, memory);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace ebnet

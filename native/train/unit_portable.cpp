@@ -1,0 +1,11 @@
+// The binary unit's kernels on 4 lanes, whatever the CPU.
+#define EBNET_DENSE_LANES 4
+#include "train/unit_backward.h"
+#include "train/unit_gate.h"
+
+namespace ebnet {
+
+const UnitKernels kUnitPortable = {forward_floats,  backward_floats, packed_floats, moments,        choose, forward,
+                               pack_directions, backward,        means_gradient, outer, finish};
+
+}  // namespace ebnet

@@ -1,0 +1,190 @@
+// How a convolution sees one sample, channels last, and how its work is cut.
+//
+// With a group's input as [line][column][channel], the taps of one kernel row that an output position sees are one run of
+// memory (kw * channels numbers; with horizontal dilation kw runs of `channels`). A run's lanes are therefore loaded
+// straight from the input at position * stride: there are no columns to copy, only the transposed input itself.
+//
+// Taps that see the padding at every position (all but the middle one of a 3x3 kernel on a map of one pixel) are left out.
+#pragma once
+#include "base/lanes.h"
+#include "train/tiles.h"
+#include "train/transpose.h"
+#include "train/unit_levels.h"
+
+namespace ebnet {
+namespace {
+
+inline int least(int a, int b) { return a < b ? a : b; }
+inline int most(int a, int b) { return a > b ? a : b; }
+inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+inline int round_up(int value, int step) { return ceil_div(value, step) * step; }
+
+// A row of taps, and those of it that see the image from some position.
+struct Taps {
+  int all, first, count;
+};
+
+inline Taps seeing_taps(int kernel, int stride, int pad, int dilation, int in, int out) {
+  Taps taps = {kernel, kernel, 0};
+  for (int k = 0; k < kernel; ++k) {
+    bool sees = false;
+    for (int o = 0; o < out && !sees; ++o) {
+      const int at = o * stride - pad + k * dilation;
+      sees = at >= 0 && at < in;
+    }
+    if (!sees) continue;
+    taps.first = least(taps.first, k);
+    taps.count = k - taps.first + 1;
+  }
+  return taps.count == 0 ? Taps{kernel, 0, 1} : taps;
+}
+
+constexpr int kPieceFloats = 1 << 16;  // of a piece's input and output: with their gradients they stay in the second cache
+constexpr int kMostPositions = 512, kLeastPositions = 96;
+
+struct View {
+  Taps down, right;
+  int stride_h, stride_w, dilation_h, dilation_w;
+  int top, left;                // padding above and left of what the remaining taps see
+  int in_h, in_w, out_h, out_w, groups;
+  int channels, rows;           // of a group: input and output
+  int wide_rows;                // output channels in whole vectors
+  bool joined;                  // a run holds a whole kernel row
+  int runs, run, padded;        // how many, their lanes, and rounded up to whole vectors
+  size_t width;                 // all runs of one output channel
+  int columns;                  // of the transposed input
+  int chunk, band;              // a piece of work: whole maps of so many samples, or so many output rows of one
+  int lines;                    // of input that a band sees
+  size_t seen;                  // floats of these lines, with two vectors behind them that the last position may read
+
+  int map() const { return out_h * out_w; }
+  int positions() const { return chunk * band * out_w; }
+};
+
+inline View view_of(const ConvShape& s) {
+  View v;
+  v.out_h = s.out_h(), v.out_w = s.out_w(), v.in_h = s.in_h, v.in_w = s.in_w, v.groups = s.groups;
+  v.down = seeing_taps(s.kernel_h, s.stride_h, s.pad_h, s.dilation_h, s.in_h, v.out_h);
+  v.right = seeing_taps(s.kernel_w, s.stride_w, s.pad_w, s.dilation_w, s.in_w, v.out_w);
+  v.stride_h = s.stride_h, v.stride_w = s.stride_w, v.dilation_h = s.dilation_h, v.dilation_w = s.dilation_w;
+  v.top = s.pad_h - v.down.first * s.dilation_h;
+  v.left = s.pad_w - v.right.first * s.dilation_w;
+  v.channels = s.in_per_group(), v.rows = s.out_per_group(), v.wide_rows = round_up(v.rows, kLanes);
+  v.joined = s.dilation_w == 1 || v.right.count == 1;
+  v.runs = v.down.count * (v.joined ? 1 : v.right.count);
+  v.run = v.channels * (v.joined ? v.right.count : 1);
+  v.padded = round_up(v.run, kLanes);
+  v.width = size(v.runs) * size(v.padded);
+  v.columns = (v.out_w - 1) * v.stride_w + (v.right.count - 1) * v.dilation_w + 1;
+  const int positions = most(kLeastPositions, least(kMostPositions, kPieceFloats / (v.channels + v.rows)));
+  v.chunk = most(1, positions / v.map());
+  v.band = v.chunk > 1 ? v.out_h : ceil_div(v.out_h, ceil_div(v.out_h, most(1, positions / v.out_w)));
+  v.lines = (v.band - 1) * v.stride_h + (v.down.count - 1) * v.dilation_h + 1;
+  v.seen = size(v.lines) * size(v.columns) * size(v.channels) + 2 * kLanes;
+  return v;
+}
+
+inline int kernel_row(const View& v, int run) { return v.joined ? run : run / v.right.count; }
+inline int kernel_column(const View& v, int run) { return v.joined ? 0 : run % v.right.count; }
+
+// Where a run begins, from the place of its position.
+inline size_t run_place(const View& v, int run) {
+  const int line = kernel_row(v, run) * v.dilation_h, column = kernel_column(v, run) * v.dilation_w;
+  return size(line * v.columns + column) * size(v.channels);
+}
+
+// Whether any of the output rows [first, last] sees the image through this run's kernel row.
+inline bool sees(const View& v, int run, int first, int last) {
+  const int down = kernel_row(v, run) * v.dilation_h - v.top;
+  return last * v.stride_h + down >= 0 && first * v.stride_h + down < v.in_h;
+}
+
+// Some whole samples of one expert, or output rows [begin, end) of one.
+struct Piece {
+  const int* samples;
+  int count, begin, end;
+  int positions(const View& v) const { return (end - begin) * v.out_w; }  // of one sample
+  int first_line(const View& v) const { return begin * v.stride_h - v.top; }
+  int lines(const View& v) const {
+    return (end - 1 - begin) * v.stride_h + (v.down.count - 1) * v.dilation_h + 1;
+  }
+};
+
+// Where a piece's positions lie in the transposed input of its samples.
+inline void place_positions(const View& v, int* places) {
+  for (int n = 0; n < v.chunk; ++n) {
+    for (int y = 0; y < v.band; ++y) {
+      for (int x = 0; x < v.out_w; ++x) {
+        *places++ = n * static_cast<int>(v.seen) + (y * v.stride_h * v.columns + x * v.stride_w) * v.channels;
+      }
+    }
+  }
+}
+
+// visit(rows, position, first, last) for tiles of a piece's positions, with the output rows [first, last] they lie in.
+template <typename Visit>
+void for_positions(const View& v, const Piece& piece, Visit visit) {
+  const int each = piece.positions(v);
+  for_tiles(piece.count * each, [&](int rows, int position) {
+    const int end = position + rows - 1;
+    if (position / each != end / each) return visit(rows, position, 0, v.out_h - 1);
+    visit(rows, position, piece.begin + position % each / v.out_w, piece.begin + end % each / v.out_w);
+  });
+}
+
+// visit(expert, begin, end) for the samples order[begin] .. order[end - 1] of each expert within [first, last).
+template <typename Visit>
+void for_experts(int experts, const SamplesByExpert& samples, int first, int last, Visit visit) {
+  for (int e = 0; e < experts; ++e) {
+    const int begin = most(first, samples.begin[e]), end = least(last, samples.begin[e + 1]);
+    if (begin < end) visit(e, begin, end);
+  }
+}
+
+// Numbers per channel, repeated so that a vector can start at any channel of a flat [position][channel].
+struct Repeated {
+  static size_t floats(int channels) { return size(channels + kLanes); }
+  static void fill(const float* from, float otherwise, int channels, float* to) {
+    for (int i = 0; i < channels + kLanes; ++i) to[i] = from == nullptr ? otherwise : from[i % channels];
+  }
+  static int step(int channels) { return kLanes % channels; }
+  static void fold(const float* from, int channels, float* to) {
+    std::memcpy(to, from, size(channels) * sizeof(float));
+    for (int i = channels; i < channels + kLanes; ++i) to[i % channels] += from[i];
+  }
+};
+
+inline int next_channel(int at, int step, int channels) {
+  at += step;
+  return at >= channels ? at - channels : at;
+}
+
+// The first `count` lanes, others zero.
+inline Vector load_some(const float* from, size_t count) {
+  Vector value = {};
+  std::memcpy(&value, from, (count < kLanes ? count : size_t{kLanes}) * sizeof(float));
+  return value;
+}
+
+inline void store_some(float* to, Vector value, size_t count) {
+  std::memcpy(to, &value, (count < kLanes ? count : size_t{kLanes}) * sizeof(float));
+}
+
+// Memory one after another, each part on a line of the cache; without a base it only counts.
+class Carver {
+ public:
+  explicit Carver(float* base) : base_(base) {}
+  float* take(size_t floats) {
+    float* taken = base_ == nullptr ? nullptr : base_ + taken_;
+    taken_ += (floats + 15) / 16 * 16;
+    return taken;
+  }
+  size_t taken() const { return taken_; }
+
+ private:
+  float* base_;
+  size_t taken_ = 0;
+};
+
+}  // namespace
+}  // namespace ebnet
