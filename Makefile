@@ -28,7 +28,7 @@ test-all: lint types ## every test and every documented command: at most 25 minu
 	$(PYTEST)
 
 lint: setup ## style: ruff
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 
 types: setup ## types: mypy

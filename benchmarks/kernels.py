@@ -15,11 +15,11 @@ import json
 import statistics
 from dataclasses import asdict, dataclass
 
-from ebnet._native import kernels
 from rich.console import Console
 from rich.table import Table
 
 from cpu import cpu_name
+from ebnet._native import kernels
 
 # in, out, groups, kernel, stride, input size; stage by stage.
 LAYERS = [

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from ebnet._native import kernels
 from hypothesis import strategies as st
+
+from ebnet._native import kernels
 
 Runner = Callable[..., str]
 """A function with the signature of `ebnet._native.kernels.run` without the kernel's name."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ebnet._native import kernels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ebnet._native import kernels
 from tests.native.binary_case import (
     STREAM_TYPES,
     Case,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ebnet._native import kernels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ebnet._native import kernels
 from tests.native.binary_case import Shape, pack_planes
 
 RUNS_HERE = dict(kernels.dense_levels())

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import numpy as np
-from ebnet._native import Engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebnet._native import Engine
 from ebnet.errors import EbnetError, FormatError
 from tests.runtime.tiny_file import TinyFile, header_of, rewritten
 

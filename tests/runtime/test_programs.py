@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from ebnet._native import Engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebnet._native import Engine
 from tests.runtime.numpy_reference import evaluate
 from tests.runtime.tiny_file import TinyFile
 
