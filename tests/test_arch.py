@@ -12,7 +12,6 @@ def test_the_papers_network() -> None:
     arch = Arch.parse("1262-2-4:8:8:16")
     assert arch.blocks == (1, 2, 6, 2)
     assert arch.widths == (128, 256, 512, 1024)
-    assert arch.inputs == (64, 128, 256, 512)
     assert arch.groups == (4, 8, 8, 16)
 
 

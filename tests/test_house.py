@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import draw_rooms
+
 SOURCE = Path(__file__).parent.parent / "src" / "ebnet"
 ALLOWED = {
     "errors": "",
@@ -16,20 +18,21 @@ ALLOWED = {
     "files": "errors",
     "arch": "errors",
     "names": "",
+    "lazy": "",
     "images": "errors",
     "zoo": "errors",
     "data": "errors images",
     "nn": "errors arch _native",
     "models": "errors names files arch nn",
     "cost": "errors arch nn models",
-    "recipe": "errors arch models",
+    "recipe": "errors lazy arch models",
     "runs": "errors names files nn models recipe",
-    "train": "errors names data nn models recipe runs",
+    "train": "errors lazy names data nn models recipe runs",
     "runtime": "errors names images _native zoo",
     "bulk": "errors files runtime",
     "packing": "errors files nn models runs runtime",
     "publish": "errors files cost recipe runs train packing runtime zoo",
-    "search": "errors files arch nn models cost recipe runs train packing runtime",
+    "search": "errors lazy files arch nn models cost recipe runs train packing runtime",
     "report": "errors names files models cost recipe runs train search",
     "reproduce": "errors files processes arch data models cost recipe runs train report",
     "serve": "errors runtime",
@@ -75,6 +78,12 @@ def test_every_import_is_on_the_list() -> None:
     assert set(found) == set(ALLOWED) - {"_native"}
     for room, others in found.items():
         assert others == set(ALLOWED[room].split()), f"{room}: put what it imports, no more and no less, on the list"
+
+
+def test_the_page_shows_the_list() -> None:
+    """`python -m tests.draw_rooms` writes it."""
+    assert draw_rooms.FIGURE.read_text() == draw_rooms.drawing(ALLOWED)
+    assert draw_rooms.page(ALLOWED, draw_rooms.PAGE.read_text()) == draw_rooms.PAGE.read_text()
 
 
 @pytest.mark.parametrize("module", TORCH_FREE)

@@ -6,6 +6,8 @@ The public names load on first use, so `import ebnet` needs neither torch nor ti
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ebnet.lazy import on_first_use
+
 if TYPE_CHECKING:
     from ebnet.arch import Arch as Arch
     from ebnet.models.network import ExpertBinaryNetwork as ExpertBinaryNetwork
@@ -20,41 +22,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Arch": "ebnet.arch",
-    "Engine": "ebnet.runtime.engine",
-    "ExpertBinaryNetwork": "ebnet.models.network",
-    "Limits": "ebnet.runtime.limits",
-    "create_model": "ebnet.models.registry",
-    "import_official": "ebnet.models.official",
-    "list_models": "ebnet.models.registry",
-    "load": "ebnet.runtime.engine",
-    "load_pretrained": "ebnet.models.pretrained",
-    "pack": "ebnet.packing.file",
-}
 _PACKAGES = ("bulk", "cost", "data", "models", "nn", "recipe", "runs", "search", "train")
 
-__all__ = [
-    "Arch",
-    "Engine",
-    "ExpertBinaryNetwork",
-    "Limits",
-    "__version__",
-    "create_model",
-    "import_official",
-    "list_models",
-    "load",
-    "load_pretrained",
-    "pack",
-]
+__all__, _find = on_first_use(
+    __name__,
+    {
+        "ebnet.arch": ("Arch",),
+        "ebnet.runtime.engine": ("Engine", "load"),
+        "ebnet.models.network": ("ExpertBinaryNetwork",),
+        "ebnet.runtime.limits": ("Limits",),
+        "ebnet.models.registry": ("create_model", "list_models"),
+        "ebnet.models.official": ("import_official",),
+        "ebnet.models.pretrained": ("load_pretrained",),
+        "ebnet.packing.file": ("pack",),
+    },
+)
+__all__ += ["__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in _PACKAGES:
-        return import_module(f"ebnet.{name}")
-    raise AttributeError(f"module 'ebnet' has no attribute {name!r}")
+    return import_module(f"ebnet.{name}") if name in _PACKAGES else _find(name)
 
 
 def __dir__() -> list[str]:

@@ -73,11 +73,6 @@ class Arch:
         """Output channels of each stage."""
         return tuple(int(STEM_WIDTH * 2**i * e) for i, e in enumerate(self.expansion))
 
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """Input channels of each stage's first block."""
-        return (STEM_WIDTH, *self.widths[:-1])
-
     def __str__(self) -> str:
         separator = "." if max(self.blocks) > 9 else ""
         expansion = self.expansion[:1] if len(set(self.expansion)) == 1 else self.expansion

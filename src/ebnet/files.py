@@ -1,11 +1,13 @@
 """Files that are either the old or the new version, never something between, whenever the process dies."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ebnet.errors import CheckpointError
+from ebnet.errors import CheckpointError, EbnetError
 
 
 @contextmanager
@@ -44,6 +46,16 @@ def write_atomically(path: Path, data: bytes, keep: Path | None = None) -> None:
             spare.replace(keep)
         temporary.replace(path)
         sync_directory(path.parent)
+
+
+def read_json(path: Path, what: str, wrong: type[EbnetError], missing: str) -> Any:
+    """What a JSON file holds; an error of type `wrong` where it is not `what` or, with the advice `missing`, absent."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise wrong(f"{path} does not exist; {missing}") from None
+    except (OSError, ValueError) as error:
+        raise wrong(f"{path} is not {what}: {error}") from error
 
 
 def sync_directory(path: Path) -> None:

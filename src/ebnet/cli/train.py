@@ -47,16 +47,18 @@ def train(
     from rich.console import Console
 
     from ebnet.errors import Interrupted
-    from ebnet.recipe.library import recipe_names
-    from ebnet.recipe.settings import load_recipe
+    from ebnet.recipe.library import descriptions
 
     if list_:
-        recipes = {name: load_recipe(name).description for name in recipe_names()}
+        recipes = descriptions()
         width = max(map(len, recipes))
         typer.echo(json.dumps(recipes) if json_ else "\n".join(f"{n:{width}}  {d}" for n, d in recipes.items()))
         return
     if recipe is None:
         raise typer.BadParameter("which recipe? `ebnet train --list` shows those that are shipped")
+
+    from ebnet.recipe.settings import load_recipe
+
     chosen = load_recipe(
         recipe, [*(set_ or []), *(f"stage.{item.replace('=', '.checkpoint=', 1)}" for item in take or [])]
     )

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from ebnet.errors import CheckpointError, EbnetError
-from ebnet.files import write_atomically
+from ebnet.files import read_json, write_atomically
 from ebnet.models.config import NetworkConfig
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.precision import Precision
@@ -70,12 +70,7 @@ def load_state(model: torch.nn.Module, state: dict[str, torch.Tensor], source: s
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} does not exist; a saved network is a directory with config.json") from None
-    except (UnicodeDecodeError, ValueError) as error:
-        raise CheckpointError(f"{path} is not JSON: {error}") from error
+    config = read_json(path, "JSON", CheckpointError, "a saved network is a directory with config.json")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise CheckpointError(f'{path} does not describe a network: expected "format": "{FORMAT}"')
     if config.get("version") != VERSION:

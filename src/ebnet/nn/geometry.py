@@ -29,13 +29,7 @@ class Geometry(NamedTuple):
         return F.conv2d(x, weight, None, *self)
 
     def input_gradient(self, dy: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-        return self._backward(dy, x, weight, [True, False, False])[0]
-
-    def weight_gradient(self, dy: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-        return self._backward(dy, x, weight, [False, True, False])[1]
-
-    def _backward(self, dy: Tensor, x: Tensor, weight: Tensor, wanted: list[bool]) -> tuple[Tensor, Tensor, Tensor]:
         stride, padding, dilation, groups = self
         return torch.ops.aten.convolution_backward(
-            dy, x, weight, None, stride, padding, dilation, False, [0, 0], groups, wanted
-        )
+            dy, x, weight, None, stride, padding, dilation, False, [0, 0], groups, [True, False, False]
+        )[0]

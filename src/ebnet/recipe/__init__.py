@@ -6,8 +6,9 @@ recipe = ebnet.recipe.load_recipe("fashion-mnist", {"stages": ["stage1-one-exper
 print(recipe.to_toml())
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ebnet.lazy import on_first_use
 
 if TYPE_CHECKING:
     from ebnet.recipe.library import recipe_names as recipe_names
@@ -17,20 +18,11 @@ if TYPE_CHECKING:
     from ebnet.recipe.settings import load_recipe as load_recipe
     from ebnet.recipe.settings import parse_recipe as parse_recipe
 
-_HOME = {
-    "PHASE_NAMES": "phases",
-    "PhaseName": "phases",
-    "Recipe": "settings",
-    "load_recipe": "settings",
-    "parse_recipe": "settings",
-    "recipe_names": "library",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    """The public names, each imported on first use: the names of recipes need no pydantic."""
-    if name in _HOME:
-        return getattr(import_module(f"ebnet.recipe.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'ebnet.recipe' has no attribute {name!r}")
+__all__, __getattr__ = on_first_use(
+    __name__,
+    {
+        "ebnet.recipe.phases": ("PHASE_NAMES", "PhaseName"),
+        "ebnet.recipe.settings": ("Recipe", "load_recipe", "parse_recipe"),
+        "ebnet.recipe.library": ("recipe_names",),
+    },
+)

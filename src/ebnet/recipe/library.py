@@ -1,5 +1,6 @@
 """The recipes that come with the package, as text: naming them needs nothing but the package."""
 
+import tomllib
 from importlib.resources import files
 from typing import Any
 
@@ -12,6 +13,11 @@ def recipe_names() -> list[str]:
 def shipped_text(name: str) -> str:
     """The TOML of a shipped recipe."""
     return str((_home() / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def descriptions() -> dict[str, str]:
+    """What each shipped recipe is for."""
+    return {name: tomllib.loads(shipped_text(name))["description"] for name in recipe_names()}
 
 
 def _home() -> Any:

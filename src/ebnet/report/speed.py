@@ -1,10 +1,10 @@
 """How fast a packed file runs, next to what else could run the network: from a bench file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from ebnet.errors import ConfigError
+from ebnet.files import read_json
 from ebnet.names import todays_name
 from ebnet.report.figure import Bars, Series
 from ebnet.report.page import Report, Section, Table
@@ -18,12 +18,7 @@ _CONDITIONS = (
 
 def read_bench(path: Path) -> dict[str, Any]:
     """What `ebnet bench FILE --json` printed, the demo's bench.json, or the JSON of `benchmarks/latency.py`."""
-    try:
-        bench = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise ConfigError(f"{path} does not exist; make it with `ebnet bench FILE --json > {path}`") from None
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} is not a bench file: {error}") from error
+    bench = read_json(path, "a bench file", ConfigError, f"make it with `ebnet bench FILE --json > {path}`")
     if isinstance(bench, dict) and {"timings", "ops"} <= bench.keys():
         return bench
     if isinstance(bench, dict) and bench.get("peers"):

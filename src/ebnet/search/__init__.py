@@ -5,8 +5,9 @@ from ebnet.search import Worker, new_settings, open_study, population
 `docs/search.md` tells how it works; `ebnet search` is its command line.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ebnet.lazy import on_first_use
 
 if TYPE_CHECKING:
     from ebnet.search.begin import begin_study as begin_study
@@ -18,22 +19,15 @@ if TYPE_CHECKING:
     from ebnet.search.space import Space as Space
     from ebnet.search.worker import Worker as Worker
 
-_HOME = {
-    "Budget": "budget",
-    "Candidate": "candidate",
-    "Space": "space",
-    "Worker": "worker",
-    "begin_study": "begin",
-    "new_settings": "begin",
-    "open_study": "directory",
-    "population": "population",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    """The public names, each imported on first use."""
-    if name in _HOME:
-        return getattr(import_module(f"ebnet.search.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'ebnet.search' has no attribute {name!r}")
+__all__, __getattr__ = on_first_use(
+    __name__,
+    {
+        "ebnet.search.budget": ("Budget",),
+        "ebnet.search.candidate": ("Candidate",),
+        "ebnet.search.space": ("Space",),
+        "ebnet.search.worker": ("Worker",),
+        "ebnet.search.begin": ("begin_study", "new_settings"),
+        "ebnet.search.directory": ("open_study",),
+        "ebnet.search.population": ("population",),
+    },
+)

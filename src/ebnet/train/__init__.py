@@ -10,8 +10,9 @@ ebnet.train.train(recipe, "runs/probe", on_epoch=lambda record: print(record["va
 network = ebnet.train.load_phase("runs/probe", "stage1-one-expert")
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ebnet.lazy import on_first_use
 
 if TYPE_CHECKING:
     from ebnet.recipe.library import recipe_names as recipe_names
@@ -28,27 +29,16 @@ if TYPE_CHECKING:
     from ebnet.train.pipeline import train as train
     from ebnet.train.progress import Reporter as Reporter
 
-_HOME = {
-    "Evaluation": "train.evaluation",
-    "evaluate": "train.evaluation",
-    "Pictures": "train.pictures",
-    "train": "train.pipeline",
-    "Reporter": "train.progress",
-    "Recipe": "recipe.settings",
-    "load_recipe": "recipe.settings",
-    "parse_recipe": "recipe.settings",
-    "recipe_names": "recipe.library",
-    "PhaseResult": "runs.results",
-    "RunResult": "runs.results",
-    "RunDirectory": "runs.directory",
-    "load_phase": "runs.directory",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    """The public names, each imported on first use: reading a recipe needs no torch."""
-    if name in _HOME:
-        return getattr(import_module(f"ebnet.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'ebnet.train' has no attribute {name!r}")
+__all__, __getattr__ = on_first_use(
+    __name__,
+    {
+        "ebnet.train.evaluation": ("Evaluation", "evaluate"),
+        "ebnet.train.pictures": ("Pictures",),
+        "ebnet.train.pipeline": ("train",),
+        "ebnet.train.progress": ("Reporter",),
+        "ebnet.recipe.settings": ("Recipe", "load_recipe", "parse_recipe"),
+        "ebnet.recipe.library": ("recipe_names",),
+        "ebnet.runs.results": ("PhaseResult", "RunResult"),
+        "ebnet.runs.directory": ("RunDirectory", "load_phase"),
+    },
+)

@@ -169,10 +169,7 @@ class PhaseRun:
         at = self.position
         return PhaseResult(
             name=self.phase.name,
-            top1=evaluation.top1,
-            top5=evaluation.top5,
-            loss=evaluation.loss,
-            usage=evaluation.usage,
+            **evaluation.to_dict(),
             best_top1=at.best_top1,
             best_epoch=at.best_epoch,
             epochs=at.epoch + 1,

@@ -186,10 +186,7 @@ class _Pipeline:
 def _given_result(phase: Phase, found: Evaluation, source: str) -> PhaseResult:
     return PhaseResult(
         name=phase.name,
-        top1=found.top1,
-        top5=found.top5,
-        loss=found.loss,
-        usage=found.usage,
+        **found.to_dict(),
         best_top1=found.top1,
         best_epoch=-1,
         epochs=0,
