@@ -83,10 +83,13 @@ app.command("serve")(serve.serve)
 
 EXTRAS = {
     "torch": "train",
+    "pydantic": "train",
+    "scipy": "train",
     "mlxtend": "train",
     "tensorboard": "train",
     "optuna": "search",
     "sqlalchemy": "search",
+    "psycopg": "search",
     "matplotlib": "report",
     "sklearn": "report",
     "fastapi": "serve",
