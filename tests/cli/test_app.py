@@ -8,6 +8,10 @@ from importlib.metadata import version
 import pytest
 
 from ebnet.cli.app import EXTRAS
+from ebnet.recipe.library import recipe_names
+
+BARE = tuple(name for name in EXTRAS if name != "pydantic")
+"""What the bare package lacks; some versions of typer bring pydantic."""
 
 
 def ebnet(*words: str, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -36,12 +40,30 @@ def test_version() -> None:
     ],
 )
 def test_a_missing_extra_is_one_line(command: str, needs: str) -> None:
-    outcome = ebnet(*command.split(), without=tuple(EXTRAS))
+    outcome = ebnet(*command.split(), without=BARE)
     assert outcome.returncode == 1
     assert outcome.stderr == f'error: this command needs {needs}: pip install "ebnet[{EXTRAS[needs]}]"\n'
 
 
-@pytest.mark.parametrize("command", ["summary 1111-0.25", "summary --paper", "train --list", "zoo card digits-e4"])
+DEVICE = ["inspect zoo:digits-e4 --json", "bench zoo:digits-e4 --seconds 0.01 --batch 1 --threads 1 --json"]
+"""Beside `predict`, which tests/zoo runs without torch."""
+
+
+@pytest.mark.parametrize(
+    "command", ["summary 1111-0.25", "summary --paper", "train --list", "zoo card digits-e4", *DEVICE]
+)
 def test_what_needs_no_extra_works_without(command: str) -> None:
-    outcome = ebnet(*command.split(), without=tuple(EXTRAS))
+    outcome = ebnet(*command.split(), without=BARE)
     assert outcome.returncode == 0, outcome.stderr
+
+
+def test_the_names_of_recipes_need_no_pydantic() -> None:
+    code = "import sys; sys.modules['pydantic'] = None; import ebnet.recipe.library as l; print(len(l.descriptions()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == len(recipe_names()) > 5
+
+
+def test_a_recipe_without_pydantic_is_one_line() -> None:
+    outcome = ebnet("train", "demo", "--show", without=("pydantic",))
+    assert outcome.returncode == 1
+    assert outcome.stderr == 'error: this command needs pydantic: pip install "ebnet[train]"\n'
