@@ -23,20 +23,29 @@ inline Multiply weights_by(const RealLayer& layer, const Seen& seen, float* out,
   return {layer.weight, size(depth), 1, seen.lines, seen.apart, depth, out, size(width)};
 }
 
+// The sum of value(i) over i = 0, kLanes, ... below `end`, in four sums that do not wait for each other.
+template <typename Value>
+float sum_over(int end, Value value) {
+  Vector sums[4] = {};
+  int i = 0;
+  for (; i + 4 * kLanes <= end; i += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) sums[k] += value(i + k * kLanes);
+  }
+  for (; i < end; i += kLanes) sums[0] += value(i);
+  return sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 // The mean of a row, and the sum of squared distances from it.
 inline ChannelSums moments_of(const float* row, int count) {
   const int whole = count / kLanes * kLanes;
-  Vector sums = {};
-  for (int i = 0; i < whole; i += kLanes) sums += load(row + i);
-  float sum = sum_of(sums);
+  float sum = sum_over(whole, [&](int i) { return load(row + i); });
   for (int i = whole; i < count; ++i) sum += row[i];
   const float mean = sum / static_cast<float>(count);
-  Vector squares = {};
-  for (int i = 0; i < whole; i += kLanes) {
+  float square = sum_over(whole, [&](int i) {
     const Vector off = load(row + i) - splat(mean);
-    squares += off * off;
-  }
-  float square = sum_of(squares);
+    return off * off;
+  });
   for (int i = whole; i < count; ++i) square += (row[i] - mean) * (row[i] - mean);
   return {static_cast<double>(mean), static_cast<double>(square)};
 }
@@ -67,14 +76,30 @@ inline size_t place_in_map(const RealLayer& layer, const TilePart& part, int ima
          size(channel * layer.shape.out_h() * layer.shape.out_w() + part.first_row * layer.shape.out_w());
 }
 
+// visit(place in the tile, place in the map) for whole vectors that together cover a channel's positions of a tile; those at
+// an image's end overlap the ones before. Only where an image has a vector's positions at all.
+template <typename Visit>
+void for_overlapping(const RealLayer& layer, const TilePart& part, int channel, Visit visit) {
+  for (int image = 0; image < part.images; ++image) {
+    const size_t map = place_in_map(layer, part, image, channel), tile = size(image * part.run);
+    int i = 0;
+    for (; i + kLanes <= part.run; i += kLanes) visit(tile + size(i), map + size(i));
+    if (i < part.run) visit(tile + size(part.run - kLanes), map + size(part.run - kLanes));
+  }
+}
+
 void activate_tile(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
                    float* scratch) {
   const TilePart part(layer, tiles, tile);
   for (int c = 0; c < layer.shape.out_channels; ++c, z += tiles.width) {
     const Vector scale = splat(affine.scale[c]), shift = splat(affine.shift[c]);
-    for (int i = 0; i < part.positions; i += kLanes) {
-      store(scratch + i, activated(layer.activation, scale * load(z + i) + shift, slope_of(layer, c)));
+    const float slope = slope_of(layer, c);
+    const auto y = [&](const float* from) { return activated(layer.activation, scale * load(from) + shift, slope); };
+    if (part.run >= kLanes) {
+      for_overlapping(layer, part, c, [&](size_t from, size_t to) { store(layer.y + to, y(z + from)); });
+      continue;
     }
+    for (int i = 0; i < part.positions; i += kLanes) store(scratch + i, y(z + i));
     for (int image = 0; image < part.images; ++image) {
       float* to = layer.y + place_in_map(layer, part, image, c);
       const float* from = scratch + size(image * part.run);
@@ -127,15 +152,22 @@ void gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile,
   float *room = scratch, *dz = scratch + size(depth) * width, *dseen = dz + size(channels) * width;
   for (int c = 0; c < channels; ++c, z += tiles.width) {
     float* row = dz + size(c) * width;
-    fetch_gradient(layer, tiles, part, c, row);
     const Vector scale = splat(affine.scale[c]), shift = splat(affine.shift[c]);
     const Vector mean = splat(layer.mean[c]), rstd = splat(layer.rstd[c]);
     const Vector first = splat(sums == nullptr ? 0.0f : static_cast<float>(sums[c].first));
     const Vector second = splat(sums == nullptr ? 0.0f : static_cast<float>(sums[c].second));
-    for (int i = 0; i < part.positions; i += kLanes) {
-      const Vector value = load(z + i), u = scale * value + shift;
-      const Vector du = before_activation(layer.activation, load(row + i), u, slope_of(layer, c));
-      store(row + i, scale * (du - first - (value - mean) * rstd * second));
+    const float slope = slope_of(layer, c);
+    const auto gradient = [&](Vector value, Vector dy) {
+      const Vector du = before_activation(layer.activation, dy, scale * value + shift, slope);
+      return scale * (du - first - (value - mean) * rstd * second);
+    };
+    if (part.run >= kLanes) {
+      for_overlapping(layer, part, c, [&](size_t at, size_t from) {
+        store(row + at, gradient(load(z + at), load(layer.dy + from)));
+      });
+    } else {
+      fetch_gradient(layer, tiles, part, c, row);
+      for (int i = 0; i < part.positions; i += kLanes) store(row + i, gradient(load(z + i), load(row + i)));
     }
     for (int i = part.positions; i < used; ++i) row[i] = 0.0f;
   }

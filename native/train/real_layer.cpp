@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kWidest = 16;           // lanes of any level
 constexpr int kTilePositions = 512;   // enough that sums over a tile end seldom
-constexpr int kSecondCache = 1 << 16;  // floats of a tile's input
+constexpr int kSecondCache = 1 << 17;  // floats of a tile's input
 
 std::size_t size(int value) { return static_cast<std::size_t>(value); }
 
@@ -25,9 +25,9 @@ std::size_t tile_floats(const RealLayer& layer, const RealTiles& tiles) {
   return size(layer.shape.out_channels) * size(tiles.width);
 }
 
-// A tile's input, the gradient of it, its z, and a row.
+// A tile's input, the gradient of it, its z, and a row; a vector may be written behind them.
 std::size_t scratch_floats(const RealLayer& layer, const RealTiles& tiles) {
-  return size(2 * depth(layer.shape) + 2 * layer.shape.out_channels + 2) * size(tiles.width);
+  return size(2 * depth(layer.shape) + 2 * layer.shape.out_channels + 2) * size(tiles.width) + size(kWidest);
 }
 
 // run(tile) for all tiles, those of one image on one thread: their gradients overlap.

@@ -53,38 +53,85 @@ void for_patches(const RealLayer& layer, const TilePart& part, Map* map, Visit v
   }
 }
 
+// Every second of 2 * kLanes floats, and back: each float followed by a zero.
+#if defined(__clang__)
+inline Vector every_second(Vector low, Vector high) {
+  Vector out;
+  for (int i = 0; i < kLanes; ++i) out[i] = 2 * i < kLanes ? low[2 * i] : high[2 * i - kLanes];
+  return out;
+}
+inline Vector with_zeros(Vector values, int half) {
+  Vector out = {};
+  for (int i = 0; i < kLanes; i += 2) out[i] = values[half * kLanes / 2 + i / 2];
+  return out;
+}
+#else
+inline Vector every_second(Vector low, Vector high) {
+  Mask places = {};
+  for (int i = 0; i < kLanes; ++i) places[i] = 2 * i;
+  return __builtin_shuffle(low, high, places);
+}
+inline Vector with_zeros(Vector values, int half) {
+  Mask places = {};
+  for (int i = 0; i < kLanes; ++i) places[i] = i % 2 == 0 ? half * kLanes / 2 + i / 2 : kLanes;
+  return __builtin_shuffle(values, Vector{}, places);
+}
+#endif
+
+// to[i] = from[stride * i] in whole vectors as long as they end before `end`: up to kLanes - 1 places behind the last are
+// written too.
+inline void copy_row(const float* from, const float* end, int stride, int count, float* to) {
+  int i = 0;
+  if (stride == 1) {
+    for (; i < count && end - from - i >= kLanes; i += kLanes) store(to + i, load(from + i));
+  } else if (stride == 2) {
+    for (; i < count && end - from - 2 * i >= 2 * kLanes; i += kLanes) {
+      store(to + i, every_second(load(from + 2 * i), load(from + 2 * i + kLanes)));
+    }
+  }
+  for (; i < count; ++i) to[i] = from[stride * i];
+}
+
+// to[stride * i] += from[i]; what lies between stays.
+inline void add_row(const float* from, const float* end, int stride, int count, float* to) {
+  int i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= count; i += kLanes) store(to + i, load(to + i) + load(from + i));
+  } else if (stride == 2) {
+    for (; i + kLanes <= count && end - to - 2 * i >= 2 * kLanes; i += kLanes) {
+      const Vector values = load(from + i);
+      store(to + 2 * i, load(to + 2 * i) + with_zeros(values, 0));
+      store(to + 2 * i + kLanes, load(to + 2 * i + kLanes) + with_zeros(values, 1));
+    }
+  }
+  for (; i < count; ++i) to[stride * i] += from[i];
+}
+
+// Lines and the rows of a line are written one after another, so that what a row writes too much is overwritten, and
+// behind the last row are zeros.
 inline void pack_patches(const RealLayer& layer, const TilePart& part, size_t width, float* seen) {
-  const int stride = layer.shape.stride_w, out_w = layer.shape.out_w();
+  const ConvShape& s = layer.shape;
+  const float* end = layer.x + size(layer.batch * s.in_channels) * plane(layer);
+  const size_t last = size(part.positions - s.out_w());
   for_patches(layer, part, layer.x, [&](int line, size_t place, const float* row, const Columns& columns) {
     float* to = seen + size(line) * width + place;
-    const int begin = row == nullptr ? out_w : columns.begin, end = row == nullptr ? out_w : columns.end;
-    for (int x = 0; x < begin; ++x) to[x] = 0.0f;
+    int behind = 0;
     if (row != nullptr) {
-      const float* from = row + columns.from;
-      if (stride == 1) {
-        for (int x = begin; x < end; ++x) to[x] = from[x - begin];
-      } else if (stride == 2) {
-        for (int x = begin; x < end; ++x) to[x] = from[2 * (x - begin)];
-      } else {
-        for (int x = begin; x < end; ++x) to[x] = from[stride * (x - begin)];
-      }
+      for (int x = 0; x < columns.begin; ++x) to[x] = 0.0f;
+      copy_row(row + columns.from, end, s.stride_w, columns.end - columns.begin, to + columns.begin);
+      behind = columns.end;
     }
-    for (int x = end; x < out_w; ++x) to[x] = 0.0f;
+    const int until = place == last ? static_cast<int>(width - place) : s.out_w();
+    for (int x = behind; x < until; ++x) to[x] = 0.0f;
   });
 }
 
 inline void add_patches(const RealLayer& layer, const TilePart& part, size_t width, const float* dseen) {
-  const int stride = layer.shape.stride_w;
+  const float* end = layer.dx + size((part.first_image + part.images) * layer.shape.in_channels) * plane(layer);
   for_patches(layer, part, layer.dx, [&](int line, size_t place, float* row, const Columns& columns) {
     if (row == nullptr) return;
     const float* from = dseen + size(line) * width + place + columns.begin;
-    float* to = row + columns.from;
-    const int count = columns.end - columns.begin;
-    if (stride == 1) {
-      for (int x = 0; x < count; ++x) to[x] += from[x];
-    } else {
-      for (int x = 0; x < count; ++x) to[stride * x] += from[x];
-    }
+    add_row(from, end, layer.shape.stride_w, columns.end - columns.begin, row + columns.from);
   });
 }
 
@@ -183,11 +230,14 @@ struct Seen {
     }
     lines = room;
     apart = size(tiles.width);
-    const int depth = layer.shape.in_channels * layer.shape.taps();
-    for (int line = 0; line < depth; ++line) {
+    if (layer.pool == 1) {
+      pack_patches(layer, part, apart, room);
+      return;
+    }
+    for (int line = 0; line < layer.shape.in_channels; ++line) {
       for (int place = part.positions; place < tiles.width; ++place) room[size(line) * apart + size(place)] = 0.0f;
     }
-    layer.pool > 1 ? pack_averages(layer, part, apart, room) : pack_patches(layer, part, apart, room);
+    pack_averages(layer, part, apart, room);
   }
   const float* lines;
   size_t apart;
