@@ -2,6 +2,7 @@
 #include "python/train.h"
 
 #include "python/adam.h"
+#include "python/images.h"
 #include "python/real_layers.h"
 #include "python/train_unit.h"
 
@@ -12,6 +13,7 @@ namespace ebnet {
 void bind_train(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("train", "The training of binary networks on the CPU.");
   bind_adam(m);
+  bind_images(m);
   bind_real_layers(m);
   bind_train_unit(m);
 }

@@ -2,10 +2,12 @@ import io
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from ebnet.data import transforms
 from ebnet.data.randomness import uniforms
 from ebnet.data.transforms import CentreCrop, Normalise, PadCrop, RandomResizedCrop, Transform, as_picture
 from ebnet.errors import ConfigError, ShapeError
@@ -136,3 +138,45 @@ def test_impossible_settings_are_refused_with_their_values() -> None:
         Normalise((0.5,), (0.0,))
     with pytest.raises(ShapeError, match="3 channels"):
         Normalise((0.5,), (0.1,)).array(noise(1, 2, 2))
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(0, 6),
+    st.sampled_from([1, 3, 4]),
+    st.booleans(),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_batch_of_chosen_images_is_the_same_in_one_native_call(
+    size: int, padding: int, channels: int, flip: bool, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    images = generator.integers(0, 256, (7, size, size, channels), np.uint8)
+    indices, draws = generator.integers(0, 7, 9), generator.random((9, 3))
+    crop = PadCrop(size, padding, flip)
+    assert transforms.kernels is not None
+    assert np.array_equal(crop.chosen(images, indices, draws), crop.batch(images[indices], draws))
+
+
+def test_every_pixel_value_is_normalised_to_the_same_bits_in_the_native_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = torch.arange(256, dtype=torch.uint8).repeat(3, 1).T.reshape(2, 16, 8, 3).contiguous()
+    normalise = Normalise((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+    native = normalise.tensor(values)
+    monkeypatch.setattr(transforms, "kernels", None)
+    assert torch.equal(native, normalise.tensor(values))
+
+
+def test_the_native_crop_refuses_what_does_not_fit() -> None:
+    images, indices = np.zeros((2, 4, 4, 3), np.uint8), np.array([0, 1])
+    corners, flags, out = np.zeros((2, 2), np.int64), np.zeros(2, np.uint8), np.zeros((2, 4, 4, 3), np.uint8)
+    assert transforms.kernels is not None
+    transforms.kernels.crop(images, indices, corners, flags, 1, out, 1)
+    for bad, message in [
+        ((images, indices + 1, corners, flags, 1, out, 1), "not an image's"),
+        ((images, indices, corners + 3, flags, 1, out, 1), "beyond the padding"),
+        ((images, indices, corners, flags[:1], 1, out, 1), "a flag and room"),
+        ((images[:, :3].copy(), indices, corners, flags, 1, out, 1), "size, size"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            transforms.kernels.crop(*bad)

@@ -21,6 +21,20 @@ def adam(
 ) -> None:
     """One step of all tensors."""
 
+def crop(
+    images: Array[numpy.uint8],
+    indices: Array[numpy.int64],
+    corners: Array[numpy.int64],
+    mirrored: Array[numpy.uint8],
+    padding: int,
+    out: Array[numpy.uint8],
+    threads: int,
+) -> None:
+    """Fill out [batch, size, size, channels]."""
+
+def normalise(images: Array[numpy.uint8], table: Array[numpy.float32], out: Array[numpy.float32], threads: int) -> None:
+    """Fill out [batch, channels, height, width]."""
+
 def real_storage(geometry: Sequence[int]) -> int:
     """Floats that a forward pass keeps for its backward pass."""
 

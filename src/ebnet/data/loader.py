@@ -132,7 +132,7 @@ class _BatchMaker:
         draws = uniforms(self.seed, self.number, indices, transform.draws)
         labels = data.labels[indices]
         if isinstance(data, ArrayDataset):
-            return transform.batch(data.images[indices], draws), labels
+            return transform.chosen(data.images, indices, draws), labels
         images = np.empty((len(indices), transform.size, transform.size, data.channels), np.uint8)
         for row, index in enumerate(indices.tolist()):
             with data.naming(index):

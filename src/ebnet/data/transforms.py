@@ -7,6 +7,7 @@ equally sized pictures, as sets in memory have them. Both give the same pixels.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from PIL import Image
 
 from ebnet.errors import ConfigError, ShapeError
 from ebnet.images import Box, centred, channels_of, square, upright_size
+
+try:
+    from ebnet._native import train as kernels
+except ImportError:  # a source tree without a build
+    kernels = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +44,10 @@ class Transform(ABC):
     @abstractmethod
     def batch(self, images: Images, uniforms: Uniforms) -> Images:
         """[count, height, width, channels] and [count, draws] numbers to [count, size, size, channels]."""
+
+    def chosen(self, images: Images, indices: NDArray[np.int64], uniforms: Uniforms) -> Images:
+        """`batch` of the images at `indices`."""
+        return self.batch(images[indices], uniforms)
 
 
 @dataclass(frozen=True)
@@ -147,6 +157,16 @@ class PadCrop(Transform):
         crops = windows[np.arange(len(images)), top, left]  # [count, channels, size, size]
         return _flip(np.ascontiguousarray(crops.transpose(0, 2, 3, 1)), uniforms, self.flip)
 
+    def chosen(self, images: Images, indices: NDArray[np.int64], uniforms: Uniforms) -> Images:
+        """The same pixels in one native call, for images that have their size already."""
+        if kernels is None or images.shape[1:3] != (self.size, self.size) or not images.flags.c_contiguous:
+            return super().chosen(images, indices, uniforms)
+        corners = (uniforms[:, :2] * (2 * self.padding + 1)).astype(np.int64)
+        mirrored = ((uniforms[:, -1] < 0.5) & self.flip).astype(np.uint8)
+        out = np.empty((len(indices), *images.shape[1:]), np.uint8)
+        kernels.crop(images, indices, corners, mirrored, self.padding, out, 1)
+        return out
+
 
 @dataclass(frozen=True)
 class Normalise:
@@ -171,11 +191,20 @@ class Normalise:
         import torch
 
         self._check(images.shape[-1])
+        if kernels is not None and images.device.type == "cpu" and images.is_contiguous() and not channels_last:
+            out = torch.empty(len(images), images.shape[-1], *images.shape[1:3])
+            kernels.normalise(images.numpy(), self._table, out.numpy(), torch.get_num_threads())
+            return out
         form = torch.channels_last if channels_last else torch.contiguous_format
         pixels = images.permute(0, 3, 1, 2).to(torch.float32, memory_format=form)
         mean = torch.tensor(self.mean, device=images.device).view(-1, 1, 1)
         std = torch.tensor(self.std, device=images.device).view(-1, 1, 1)
         return pixels.div_(255).sub_(mean).div_(std)
+
+    @cached_property
+    def _table(self) -> NDArray[np.float32]:
+        """[channels, 256]: what becomes of each pixel value, in the arithmetic of `array`."""
+        return self.array(np.arange(256, dtype=np.uint8)[:, None, None].repeat(len(self.mean), 2))[:, :, 0].copy()
 
     def _check(self, channels: int) -> None:
         if channels != len(self.mean):
