@@ -21,7 +21,7 @@ ALLOWED = {
     "lazy": "",
     "images": "errors",
     "zoo": "errors",
-    "data": "errors images",
+    "data": "errors _native images",
     "nn": "errors arch _native",
     "models": "errors names files arch nn",
     "cost": "errors arch nn models",
