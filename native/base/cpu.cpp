@@ -20,8 +20,8 @@ struct IsaEntry {
 
 // From worst to best.
 constexpr IsaEntry kIsas[] = {
-    {Isa::reference, "reference"}, {Isa::portable, "portable"}, {Isa::avx2, "avx2"},
-    {Isa::avx512, "avx512"},       {Isa::amx, "amx"},
+    {Isa::reference, "reference"}, {Isa::portable, "portable"}, {Isa::simd128, "simd128"}, {Isa::neon, "neon"},
+    {Isa::avx2, "avx2"},           {Isa::avx512, "avx512"},     {Isa::amx, "amx"},
 };
 
 #ifdef EBNET_X86_64
@@ -57,6 +57,12 @@ bool cpu_supports(Isa isa) {
              __builtin_cpu_supports("avx512vpopcntdq");
     case Isa::amx:
       return cpu_supports(Isa::avx512) && amx::permitted();
+#elif defined(EBNET_ARM64)
+    case Isa::neon:  // a part of the architecture
+      return true;
+#elif defined(EBNET_SIMD128)
+    case Isa::simd128:  // a browser without it refuses the module as a whole
+      return true;
 #endif
     default:
       return false;
@@ -90,6 +96,10 @@ bool cpu_supports(DenseLevel level) {
 #ifdef EBNET_X86_64
   if (level == DenseLevel::avx512) return __builtin_cpu_supports("avx512f") && has_f16c();
   if (level == DenseLevel::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+#elif defined(EBNET_ARM64)
+  if (level == DenseLevel::neon) return true;
+#elif defined(EBNET_SIMD128)
+  if (level == DenseLevel::simd128) return true;
 #endif
   return level == DenseLevel::scalar;
 }
@@ -97,12 +107,23 @@ bool cpu_supports(DenseLevel level) {
 DenseLevel dense_level(Isa isa) {
   if (isa >= Isa::avx512 && cpu_supports(DenseLevel::avx512)) return DenseLevel::avx512;
   if (isa >= Isa::avx2 && cpu_supports(DenseLevel::avx2)) return DenseLevel::avx2;
-  return DenseLevel::scalar;
+  if (isa == Isa::neon) return DenseLevel::neon;
+  return isa == Isa::simd128 ? DenseLevel::simd128 : DenseLevel::scalar;
 }
 
 const char* dense_level_name(DenseLevel level) {
-  if (level == DenseLevel::avx512) return "avx512";
-  return level == DenseLevel::avx2 ? "avx2" : "scalar";
+  switch (level) {
+    case DenseLevel::avx512:
+      return "avx512";
+    case DenseLevel::avx2:
+      return "avx2";
+    case DenseLevel::neon:
+      return "neon";
+    case DenseLevel::simd128:
+      return "simd128";
+    default:
+      return "scalar";
+  }
 }
 
 std::string cpu_name() {

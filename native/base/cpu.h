@@ -5,11 +5,15 @@
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define EBNET_X86_64 1
+#elif defined(__aarch64__)
+#define EBNET_ARM64 1
+#elif defined(__wasm_simd128__)
+#define EBNET_SIMD128 1
 #endif
 
 namespace ebnet {
 
-enum class Isa { reference, portable, avx2, avx512, amx };  // from worst to best
+enum class Isa { reference, portable, simd128, neon, avx2, avx512, amx };  // from worst to best
 
 bool cpu_supports(Isa isa);
 const char* isa_name(Isa isa);
@@ -18,7 +22,9 @@ const char* isa_name(Isa isa);
 Isa requested_isa();
 
 // How wide the real-valued kernels' vectors are.
-enum class DenseLevel { scalar, avx2, avx512 };
+enum class DenseLevel { scalar, simd128, neon, avx2, avx512 };
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::simd128, DenseLevel::neon,
+                                              DenseLevel::avx2, DenseLevel::avx512};
 
 // The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
 DenseLevel dense_level(Isa isa);

@@ -11,6 +11,10 @@ extern const Kernel kAvx2OneBlock, kAvx2TwoBlocks, kAvx2FourBlocks;
 extern const Kernel kAvx512Kernel;
 extern const Kernel kAvx512CarrySaveKernel;
 extern const Kernel kAmxKernel;
+#elif defined(EBNET_ARM64)
+extern const Kernel kNeonOneBlock, kNeonTwoBlocks, kNeonFourBlocks;
+#elif defined(EBNET_SIMD128)
+extern const Kernel kSimd128OneBlock, kSimd128TwoBlocks, kSimd128FourBlocks;
 #endif
 
 }  // namespace ebnet

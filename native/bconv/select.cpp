@@ -14,6 +14,14 @@ const std::vector<const Kernel*>& all_kernels() {
       &kAvx512Kernel,
       &kAvx512CarrySaveKernel,
       &kAmxKernel,
+#elif defined(EBNET_ARM64)
+      &kNeonOneBlock,
+      &kNeonTwoBlocks,
+      &kNeonFourBlocks,
+#elif defined(EBNET_SIMD128)
+      &kSimd128OneBlock,
+      &kSimd128TwoBlocks,
+      &kSimd128FourBlocks,
 #endif
   };
   return kernels;

@@ -2,11 +2,8 @@
 
 #include <cstring>
 
+#include "base/vectors/here.h"
 #include "bits/planes.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 namespace ebnet {
 namespace {
@@ -20,35 +17,36 @@ inline std::uint64_t sign_word(const float* values, const float* scale, const fl
   return word;
 }
 
-#ifdef __SSE2__
+#ifdef EBNET_VECTORS_HERE
+using vectors::Floats;
+using vectors::load;
+using vectors::store;
 constexpr int kTogether = 16;
 
-// kTogether channels of all pixels, with the instructions every x86-64 CPU has: parameters and sums stay in registers.
+// kTogether channels of all pixels, with instructions that every such CPU has: parameters and sums stay in registers.
 // Their bits are two bytes of a word, bit_stride bytes apart.
 void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, const float* bn_scale,
                       const float* bn_shift, std::uint8_t* bits, std::size_t bit_stride, float* sums) {
-  __m128 scale[4], shift[4], totals[4];
+  Floats scale[4], shift[4], totals[4];
 #pragma GCC unroll 4
   for (int v = 0; v < 4; ++v) {
-    scale[v] = _mm_loadu_ps(bn_scale + 4 * v);
-    shift[v] = _mm_loadu_ps(bn_shift + 4 * v);
-    totals[v] = sums != nullptr ? _mm_loadu_ps(sums + 4 * v) : _mm_setzero_ps();
+    scale[v] = load<Floats>(bn_scale + 4 * v);
+    shift[v] = load<Floats>(bn_shift + 4 * v);
+    totals[v] = sums != nullptr ? load<Floats>(sums + 4 * v) : Floats{};
   }
   for (int pixel = 0; pixel < pixels; ++pixel, input += input_stride, bits += bit_stride) {
-    __m128i masks[4];
+    Floats normal[4];
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
-      const __m128 value = _mm_loadu_ps(input + 4 * v);
-      totals[v] = _mm_add_ps(totals[v], value);
-      const __m128 normal = _mm_add_ps(_mm_mul_ps(scale[v], value), shift[v]);
-      masks[v] = _mm_castps_si128(_mm_cmpge_ps(normal, _mm_setzero_ps()));
+      const Floats value = load<Floats>(input + 4 * v);
+      totals[v] += value;
+      normal[v] = scale[v] * value + shift[v];
     }
-    const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(masks[0], masks[1]), _mm_packs_epi32(masks[2], masks[3]));
-    const auto signs = static_cast<std::uint16_t>(_mm_movemask_epi8(bytes));
+    const auto signs = static_cast<std::uint16_t>(vectors::not_negative(normal));
     std::memcpy(bits, &signs, sizeof signs);
   }
 #pragma GCC unroll 4
-  for (int v = 0; v < 4 && sums != nullptr; ++v) _mm_storeu_ps(sums + 4 * v, totals[v]);
+  for (int v = 0; v < 4 && sums != nullptr; ++v) store(sums + 4 * v, totals[v]);
 }
 #endif
 
@@ -56,7 +54,7 @@ void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, 
 
 void binarize(const float* input, std::size_t input_stride, int pixels, int channels, int per_group,
               const float* bn_scale, const float* bn_shift, std::uint64_t* bits, float* sums) {
-#ifdef __SSE2__
+#ifdef EBNET_VECTORS_HERE
   if (bits != nullptr && per_group % kTogether == 0) {
     const std::size_t words = bit_words_per_pixel(channels, per_group);
     if (per_group % 64 != 0) std::memset(bits, 0, words * static_cast<std::size_t>(pixels) * sizeof *bits);

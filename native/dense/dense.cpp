@@ -10,6 +10,10 @@ const DenseKernels& kernels(DenseLevel level) {
 #ifdef EBNET_X86_64
   if (level == DenseLevel::avx512) return kDenseAvx512;
   if (level == DenseLevel::avx2) return kDenseAvx2;
+#elif defined(EBNET_ARM64)
+  if (level == DenseLevel::neon) return kDenseNeon;
+#elif defined(EBNET_SIMD128)
+  if (level == DenseLevel::simd128) return kDenseSimd128;
 #endif
   (void)level;
   return kDenseScalar;

@@ -32,6 +32,10 @@ extern const DenseKernels kDenseScalar;
 #ifdef EBNET_X86_64
 extern const DenseKernels kDenseAvx2;
 extern const DenseKernels kDenseAvx512;
+#elif defined(EBNET_ARM64)
+extern const DenseKernels kDenseNeon;
+#elif defined(EBNET_SIMD128)
+extern const DenseKernels kDenseSimd128;
 #endif
 
 }  // namespace ebnet

@@ -2,14 +2,17 @@
 // compiled for each level with its flags. Pixels are channels-last, so lanes are channels and nothing is summed across
 // them except in `linear`.
 #pragma once
-#include <immintrin.h>
-
-#include <type_traits>
 #include <cstring>
 #include <type_traits>
 
 #include "base/lanes.h"
 #include "dense/levels.h"
+
+#ifdef EBNET_X86_64
+#include <immintrin.h>
+#elif defined(EBNET_ARM64)
+#include <arm_neon.h>
+#endif
 
 namespace ebnet {
 namespace {
@@ -18,21 +21,34 @@ inline Vector load_widened(const float* from) { return load(from); }
 
 inline Vector load_widened(const Half* from) {
   Vector value;
+#ifdef EBNET_X86_64
   for (int lane = 0; lane < kLanes; lane += 8) {
     __m128i halves;
     std::memcpy(&halves, from + lane, sizeof halves);
     const __m256 eight = _mm256_cvtph_ps(halves);
     std::memcpy(reinterpret_cast<char*>(&value) + lane * sizeof(float), &eight, sizeof eight);
   }
+#elif defined(EBNET_ARM64)
+  uint16x4_t halves;
+  std::memcpy(&halves, from, sizeof halves);
+  value = reinterpret_cast<Vector>(vcvt_f32_f16(vreinterpret_f16_u16(halves)));
+#else
+  for (int lane = 0; lane < kLanes; ++lane) value[lane] = half_to_float(from[lane]);
+#endif
   return value;
 }
 
 inline float widened(float value) { return value; }
 inline float widened(Half value) { return half_to_float(value); }
 
-// A convolution tile keeps kTilePixels x 16 sums in registers: 12 of 16 vector registers with 8 lanes, 14 of 32 with 16.
+// A convolution tile keeps kTilePixels x 16 sums in registers: 12 of 16 vector registers with 8 lanes, 14 of 32 with 16,
+// 24 of NEON's 32 with 4; a browser may have only 16 to put WebAssembly's into.
 constexpr int kVectors = kDenseBlock / kLanes;
+#ifdef EBNET_SIMD128
+constexpr int kTilePixels = 2;
+#else
 constexpr int kTilePixels = kLanes == 16 ? 14 : 6;
+#endif
 
 struct TapRange {
   int begin, end;
@@ -85,7 +101,7 @@ inline __attribute__((always_inline)) void conv_tile(const DenseConv& conv, cons
   Vector sums[kPixels][kVectors];
 #pragma GCC unroll 14
   for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[p][v] = load(conv.bias.as<float>() + channel + v * kLanes);
   }
   for (int row = runs.rows; row > 0; --row, input += runs.row_step, block_weights += runs.row_weights) {
@@ -96,12 +112,12 @@ inline __attribute__((always_inline)) void conv_tile(const DenseConv& conv, cons
       const float* weights = run_weights;
       for (int c = runs.run; c > 0; --c, ++in, weights += kDenseBlock) {
         Vector w[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) w[v] = load(weights + v * kLanes);
 #pragma GCC unroll 14
         for (int p = 0; p < kPixels; ++p) {
           const Vector a = splat(in[size(p) * pixel_step]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
           for (int v = 0; v < kVectors; ++v) sums[p][v] += a * w[v];
         }
       }
@@ -110,11 +126,11 @@ inline __attribute__((always_inline)) void conv_tile(const DenseConv& conv, cons
   if (conv.activation == Activation::relu) {
 #pragma GCC unroll 14
     for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[p][v] = sums[p][v] < Vector{} ? Vector{} : sums[p][v];
     }
   } else if (conv.activation == Activation::prelu) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const Vector slope = load(conv.slope.as<float>() + channel + v * kLanes);
 #pragma GCC unroll 14
@@ -129,7 +145,7 @@ inline __attribute__((always_inline)) void conv_tile(const DenseConv& conv, cons
   const size_t step = whole ? output_stride : size(kDenseBlock);
 #pragma GCC unroll 14
   for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) store(to + size(p) * step + v * kLanes, sums[p][v]);
   }
   for (int p = 0; p < kPixels && !whole; ++p) {

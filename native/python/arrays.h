@@ -28,7 +28,7 @@ inline StreamType stream_type_of(const std::string& name) {
 }
 
 inline DenseLevel level_of(const std::string& name) {
-  for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
+  for (const DenseLevel level : kDenseLevels) {
     if (name != dense_level_name(level)) continue;
     require(cpu_supports(level), "this CPU cannot run " + name);
     return level;

@@ -284,7 +284,7 @@ void bind_kernels(nb::module_& parent) {
   m.def("core_clock", &core_clock, "The core clock in Hz, measured now.");
   m.def("dense_levels", [] {
     std::vector<std::pair<std::string, bool>> list;
-    for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
+    for (const DenseLevel level : kDenseLevels) {
       list.emplace_back(dense_level_name(level), cpu_supports(level));
     }
     return list;

@@ -188,7 +188,7 @@ void check_linear(DenseLevel level) {
 
 int main(int argc, char** argv) {
   const int cases = argc > 1 ? std::atoi(argv[1]) : 200;
-  for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
+  for (const DenseLevel level : kDenseLevels) {
     if (!runs_here(level)) {
       std::printf("%s: not run, this CPU lacks it\n", title(level).c_str());
       continue;

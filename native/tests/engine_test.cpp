@@ -142,7 +142,7 @@ void instruction_sets(const std::string& content) {
   using ebnet::Isa;
   const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
   std::vector<float> expected;
-  for (const Isa isa : {Isa::reference, Isa::portable, Isa::avx2, Isa::avx512, Isa::amx}) {
+  for (const Isa isa : {Isa::reference, Isa::portable, Isa::simd128, Isa::neon, Isa::avx2, Isa::avx512, Isa::amx}) {
     if (!ebnet::cpu_supports(isa)) {
       std::printf("%s: not run, this CPU lacks it\n", ebnet::isa_name(isa));
       continue;

@@ -1,30 +1,17 @@
-// Expansion of bits for the AVX2 kernel's lookups: activations to table offsets, weights to one nibble a byte.
+// Expansion of bits for the lookups of pair_lut.h: activations to table offsets, weights to one nibble a byte.
 #pragma once
-#include <immintrin.h>
+#include "bconv/pair_lut_layout.h"
 
-#include "bconv/avx2_layout.h"
-
-namespace ebnet::avx2 {
+namespace ebnet::pair_lut {
 namespace {
+
+using namespace vectors;
 
 inline constexpr int kPad = 16;          // the nibble value of the zero padding
 inline constexpr int kRows = kPad + 1;   // values of a nibble
 inline constexpr int kRowBytes = 16;     // one table row: a byte for each value of the weight nibble
 
 // Code of a pair of pixels with activation nibbles a, b: the byte offset of their table row, (17 a + b) * 16.
-
-// 16 nibbles of a word as bytes, in channel order.
-inline __m128i spread_nibbles(const std::uint64_t* word) {
-  const __m128i mask = _mm_set1_epi8(0x0f);
-  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(word));
-  return _mm_unpacklo_epi8(_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
-}
-
-inline __m256i first_of_pair(__m256i nibbles) {
-  return _mm256_mullo_epi16(nibbles, _mm256_set1_epi16(kRows * kRowBytes));
-}
-
-inline __m256i second_of_pair(__m256i nibbles) { return _mm256_slli_epi16(nibbles, 4); }
 
 // The input row a line of codes is made of: pixel x is at words + x * pixel_words; x outside [0, width) is padding.
 struct InputLine {
@@ -33,14 +20,15 @@ struct InputLine {
   int width;  // 0 where the whole row is padding
 };
 
-inline __m256i nibbles_at(const InputLine& line, int x, int word) {
-  if (x < 0 || x >= line.width) return _mm256_set1_epi16(kPad);
-  return _mm256_cvtepu8_epi16(spread_nibbles(line.words + static_cast<std::size_t>(x) * line.pixel_words + word));
+EBNET_INLINE Sixteen padding() { return kPad - Sixteen{}; }
+
+EBNET_INLINE Sixteen nibbles_at(const InputLine& line, int x, int word) {
+  if (x < 0 || x >= line.width) return padding();
+  return spread_nibbles(line.words + static_cast<std::size_t>(x) * line.pixel_words + word);
 }
 
-inline void store_codes(std::uint16_t* codes, __m256i first, __m256i second) {
-  const __m256i sums = _mm256_add_epi16(first_of_pair(first), second_of_pair(second));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), sums);
+EBNET_INLINE void store_codes(std::uint16_t* codes, Sixteen first, Sixteen second) {
+  store(codes, first * (kRows * kRowBytes) + second * kRowBytes);
 }
 
 // Codes of one word of a line whose positions are neighbours: each pixel is the second of one pair and, kStride
@@ -48,21 +36,20 @@ inline void store_codes(std::uint16_t* codes, __m256i first, __m256i second) {
 template <int kStride>
 inline void expand_word(const InputLine& line, int word, int positions, int pad, std::size_t pitch,
                         std::uint16_t* codes) {
-  __m256i window[kStride];
+  Sixteen window[kStride];
   for (int i = 0; i < kStride; ++i) window[i] = nibbles_at(line, i - pad, word);
-  const auto step = [&](__m256i second) {
+  const auto step = [&](Sixteen second) {
     store_codes(codes, window[0], second);
     codes += pitch;
     for (int i = 0; i + 1 < kStride; ++i) window[i] = window[i + 1];
     window[kStride - 1] = second;
   };
-  const __m256i padding = _mm256_set1_epi16(kPad);
   const int last = positions + kStride - pad;  // pixels kStride - pad ... last - 1 come in, padding on both sides
   int x = kStride - pad;
-  for (; x < last && x < 0; ++x) step(padding);
+  for (; x < last && x < 0; ++x) step(padding());
   const std::uint64_t* words = line.words + static_cast<std::size_t>(x > 0 ? x : 0) * line.pixel_words + word;
-  for (; x < last && x < line.width; ++x, words += line.pixel_words) step(_mm256_cvtepu8_epi16(spread_nibbles(words)));
-  for (; x < last; ++x) step(padding);
+  for (; x < last && x < line.width; ++x, words += line.pixel_words) step(spread_nibbles(words));
+  for (; x < last; ++x) step(padding());
 }
 
 // Codes of one line: [positions][pitch]. Position q pairs the input pixels x = q * position_step - pad and x + stride.
@@ -98,12 +85,13 @@ inline void expand_line(const InputLine& line, const Layout& layout, int positio
   }
 }
 
-// Weights of `blocks` blocks as [triple][block][3][32 lanes].
+// Weights of `blocks` blocks as [triple][block][3][lane].
 inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int blocks, std::uint8_t* weights) {
   const int step = 3 * blocks * kLanes;  // from triple to triple
-  const __m256i mask = _mm256_set1_epi8(0x0f);
-  const auto store_nibble = [mask](std::uint8_t* to, __m256i bytes) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm256_and_si256(bytes, mask));
+  const auto store_lower = [](std::uint8_t* to, Bytes pairs) { store(to, pairs & 0x0f); };
+  // By words: not every instruction set shifts bytes.
+  const auto store_upper = [](std::uint8_t* to, Bytes pairs) {
+    store(to, reinterpret_cast<Bytes>(reinterpret_cast<Words>(pairs) >> 4) & 0x0f);
   };
   for (int b = 0; b < blocks; ++b, packed += layout.packed_block_bytes) {
     const std::uint8_t* in = packed;
@@ -113,9 +101,9 @@ inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int
         for (int kx = 0; kx < 3; ++kx) {
           std::uint8_t* to = out + kx * kLanes;
           for (int n = 0; n < layout.nibbles; n += 2, in += kLanes, to += 2 * step) {
-            const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in));
-            store_nibble(to, bytes);
-            store_nibble(to + step, _mm256_srli_epi16(bytes, 4));
+            const Bytes pairs = load<Bytes>(in);
+            store_lower(to, pairs);
+            store_upper(to + step, pairs);
           }
         }
       }
@@ -127,26 +115,26 @@ inline void expand_weights(const std::uint8_t* packed, const Layout& layout, int
       if (layout.nibbles % 2 == 0) {  // three bytes are the six nibbles of two triples
         const std::uint8_t* from = in + tap * layout.nibbles / 2 * kLanes;
         for (; n + 6 <= layout.nibbles; n += 6, from += 3 * kLanes, to += 2 * step) {
-          const __m256i first = _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
-          const __m256i second = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + kLanes));
-          const __m256i third = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + 2 * kLanes));
-          store_nibble(to, first);
-          store_nibble(to + kLanes, _mm256_srli_epi16(first, 4));
-          store_nibble(to + 2 * kLanes, second);
-          store_nibble(to + step, _mm256_srli_epi16(second, 4));
-          store_nibble(to + step + kLanes, third);
-          store_nibble(to + step + 2 * kLanes, _mm256_srli_epi16(third, 4));
+          const Bytes first = load<Bytes>(from);
+          const Bytes second = load<Bytes>(from + kLanes);
+          const Bytes third = load<Bytes>(from + 2 * kLanes);
+          store_lower(to, first);
+          store_upper(to + kLanes, first);
+          store_lower(to + 2 * kLanes, second);
+          store_upper(to + step, second);
+          store_lower(to + step + kLanes, third);
+          store_upper(to + step + 2 * kLanes, third);
         }
       }
       for (; n < layout.pitch; ++n) {
         const int nibble = tap * layout.nibbles + n;
-        __m256i bytes = _mm256_setzero_si256();
-        if (n < layout.nibbles) bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(in + nibble / 2 * kLanes));
-        store_nibble(out + n / 3 * step + n % 3 * kLanes, nibble % 2 == 0 ? bytes : _mm256_srli_epi16(bytes, 4));
+        std::uint8_t* const at = out + n / 3 * step + n % 3 * kLanes;
+        const Bytes pairs = n < layout.nibbles ? load<Bytes>(in + nibble / 2 * kLanes) : Bytes{};
+        nibble % 2 == 0 ? store_lower(at, pairs) : store_upper(at, pairs);
       }
     }
   }
 }
 
 }  // namespace
-}  // namespace ebnet::avx2
+}  // namespace ebnet::pair_lut

@@ -1,4 +1,4 @@
-// The fused epilogue on eight channels a vector; the arithmetic is that of epilogue_scalar.h, operation by operation,
+// The fused epilogue on kFloats channels a vector; the arithmetic is that of epilogue_scalar.h, operation by operation,
 // but for two things that change no bit of a result:
 //
 // From counts to floats. A tile holds c, twice the differing bits, in 16 bits, and dot = start - c. A float with the
@@ -6,19 +6,19 @@
 // product: one subtraction, exact, for both steps.
 //
 // From floats to bits. x >= 0 is the inverse of x's sign bit unless x is -0.0. x = bn_scale * r + bn_shift is -0.0 only
-// where bn_shift is, so a bn_shift to which +0.0 was added makes the comparison a matter of collecting signs. (The NaNs
-// that x86 makes of numbers are negative: their bit is 0.)
+// where bn_shift is, so a bn_shift to which +0.0 was added makes the comparison a matter of collecting signs, where an
+// instruction set has a word for that.
 #pragma once
-#include <immintrin.h>
-
 #include <type_traits>
 
-#include "bconv/avx2_layout.h"
 #include "bconv/epilogue_scalar.h"
-#include "bconv/stream_avx2.h"
+#include "bconv/pair_lut_layout.h"
+#include "bconv/stream_vectors.h"
 
-namespace ebnet::avx2 {
+namespace ebnet::pair_lut {
 namespace {
+
+using namespace vectors;
 
 constexpr float kTwoTo23 = 8388608.0f;
 
@@ -69,7 +69,7 @@ struct Tile {
 };
 
 // Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L2, and slices
-// of 32 channels are no pattern a hardware prefetcher follows.
+// of few channels are no pattern a hardware prefetcher follows.
 inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
   constexpr std::size_t kLineBytes = 64;
   if (e.stream == nullptr) return;
@@ -85,25 +85,13 @@ inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int 
   if (e.skip != nullptr && e.skip != e.stream) ask(e.skip, e.skip_stride, e.skip_type, std::false_type{});
 }
 
-// Dot products of eight channels as floats: `raised` is 2^23 + count, `start` 2^23 + the dot product without them.
-inline __m256 dot_of(__m256 start, __m256i raised) { return _mm256_sub_ps(start, _mm256_castsi256_ps(raised)); }
+// 2^23 + count is made a dot product by 2^23 + the dot product without any.
+constexpr std::uint16_t kUpperOfTwoTo23 = 0x4B00;
 
-inline __m256 prelu(__m256 value, __m256 slope) {
-  return _mm256_blendv_ps(value, _mm256_mul_ps(slope, value), value);  // the sign bit chooses
-}
-
-// Signs of 32 channels, four vectors of eight in order: the bit is 1 where the value is not negative. Saturation keeps
-// signs, and packing works on the halves of vectors, so that pieces of four channels have to be put in order.
-inline std::uint32_t sign_bits(const __m256* values) {
-  const __m256i first = _mm256_packs_epi32(_mm256_castps_si256(values[0]), _mm256_castps_si256(values[1]));
-  const __m256i second = _mm256_packs_epi32(_mm256_castps_si256(values[2]), _mm256_castps_si256(values[3]));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order);
-  return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
-}
+EBNET_INLINE Floats prelu(Floats value, Floats slope) { return choose_by_sign(value, slope * value, value); }
 
 // A whole block with every step of the epilogue: pixel by pixel, parameters from L1. From a count to a bit it is a
-// chain of some forty cycles, of which the CPU overlaps too few by itself: each step is taken for all 32 channels before
+// chain of some forty cycles, of which the CPU overlaps too few by itself: each step is taken for all channels before
 // the next, and the bits are made of the pixel before, whose values are there already.
 template <typename Skip, typename Result>
 inline void finish_block(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
@@ -111,43 +99,38 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
   const float* const scale = e.scale + c;
   const float* const slope = e.slope + c;
   const float* const bn_scale = e.bn_scale + c;
-  alignas(32) float bn_shift[kLanes];
+  float bn_shift[kLanes];
   float* const row_sums = e.row_sums + tile.row * static_cast<std::size_t>(shape.out_channels) + c;
-  __m256 sums[4], values[4];
+  Floats sums[4], values[4];
 #pragma GCC unroll 4
   for (int v = 0; v < 4; ++v) {
-    _mm256_store_ps(bn_shift + 8 * v, _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c + 8 * v), _mm256_setzero_ps()));
-    sums[v] = tile.begins_row ? _mm256_setzero_ps() : _mm256_loadu_ps(row_sums + 8 * v);
+    store(bn_shift + kFloats * v, load<Floats>(e.bn_shift + c + kFloats * v) + Floats{});
+    sums[v] = tile.begins_row ? Floats{} : load<Floats>(row_sums + kFloats * v);
   }
   const std::size_t skip_step = e.skip_stride * Skip::kBytes, stream_step = e.stream_stride * Result::kBytes;
   const auto* skip = static_cast<const std::uint8_t*>(e.skip) + tile.pixel * skip_step + c * Skip::kBytes;
   auto* stream = static_cast<std::uint8_t*>(e.stream) + tile.pixel * stream_step + c * Result::kBytes;
   const std::size_t bits_stride = block.bits_stride;
-  std::uint8_t* lower = block.bits[0] + tile.pixel * bits_stride;
-  std::uint8_t* upper = block.bits[2] + tile.pixel * bits_stride;
+  std::uint8_t* bits[kLanes / 16];
+#pragma GCC unroll 2
+  for (int half = 0; half < kLanes / 16; ++half) bits[half] = block.bits[2 * half] + tile.pixel * bits_stride;
   const std::uint16_t* twice = tile.twice;
   const float* starts = tile.starts;
-  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
   const auto make_values = [&]() __attribute__((always_inline)) {
-    const __m256 start = _mm256_broadcast_ss(starts);
-    const __m256i counts[] = {_mm256_load_si256(reinterpret_cast<const __m256i*>(twice)),
-                              _mm256_load_si256(reinterpret_cast<const __m256i*>(twice + 16))};
+    const Floats start = all_floats(*starts);
+    const Words counts[] = {load<Words>(twice), load<Words>(twice + kLanes / 2)};
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] = start - under(counts[v / 2], kUpperOfTwoTo23, v % 2 == 1);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] *= load<Floats>(scale + kFloats * v);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] = prelu(values[v], load<Floats>(slope + kFloats * v));
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] += Skip::read(skip + kFloats * v * Skip::kBytes);
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
-      const __m256i raised = v % 2 == 0 ? _mm256_unpacklo_epi16(counts[v / 2], two_to_23)
-                                        : _mm256_unpackhi_epi16(counts[v / 2], two_to_23);
-      values[v] = dot_of(start, raised);
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = _mm256_mul_ps(values[v], _mm256_loadu_ps(scale + 8 * v));
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = prelu(values[v], _mm256_loadu_ps(slope + 8 * v));
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = _mm256_add_ps(values[v], Skip::load(skip + 8 * v * Skip::kBytes));
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      Result::store(stream + 8 * v * Result::kBytes, values[v]);
-      sums[v] = _mm256_add_ps(sums[v], values[v]);
+      Result::write(stream + kFloats * v * Result::kBytes, values[v]);
+      sums[v] += values[v];
     }
     twice += kLanes;
     ++starts;
@@ -155,18 +138,17 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
     stream += stream_step;
   };
   const auto make_bits = [&]() __attribute__((always_inline)) {
-    __m256 normal[4];
+    Floats normal[4];
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
-      const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(bn_scale + 8 * v), values[v]);
-      normal[v] = _mm256_add_ps(product, _mm256_load_ps(bn_shift + 8 * v));
+      normal[v] = load<Floats>(bn_scale + kFloats * v) * values[v] + load<Floats>(bn_shift + kFloats * v);
     }
-    const std::uint32_t signs = sign_bits(normal);
-    const std::uint16_t halves[] = {static_cast<std::uint16_t>(signs), static_cast<std::uint16_t>(signs >> 16)};
-    std::memcpy(lower, halves, sizeof halves[0]);
-    std::memcpy(upper, halves + 1, sizeof halves[1]);
-    lower += bits_stride;
-    upper += bits_stride;
+    const std::uint32_t signs = not_negative(normal);
+#pragma GCC unroll 2
+    for (int half = 0; half < kLanes / 16; ++half, bits[half - 1] += bits_stride) {
+      const auto sixteen = static_cast<std::uint16_t>(signs >> (16 * half));
+      std::memcpy(bits[half], &sixteen, sizeof sixteen);
+    }
   };
   make_values();
   for (int left = tile.pixels; left > 1; --left) {
@@ -175,7 +157,7 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
   }
   make_bits();
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; ++v) _mm256_storeu_ps(row_sums + 8 * v, sums[v]);
+  for (int v = 0; v < 4; ++v) store(row_sums + kFloats * v, sums[v]);
 }
 
 // Eight channels from the block's channel `offset` on, a multiple of eight, with those steps that are wanted.
@@ -184,37 +166,43 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
                          int offset) {
   const std::size_t c = static_cast<std::size_t>(block.channel + offset);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
-  const __m256 one = _mm256_set1_ps(1.0f);
-  const __m256 zero = _mm256_setzero_ps();
-  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
-  const __m256 scale = e.scale != nullptr ? _mm256_loadu_ps(e.scale + c) : one;
-  const __m256 slope = e.slope != nullptr ? _mm256_loadu_ps(e.slope + c) : one;
-  const __m256 bn_scale = e.bits != nullptr ? _mm256_loadu_ps(e.bn_scale + c) : one;
-  const __m256 bn_shift = e.bits != nullptr ? _mm256_add_ps(_mm256_loadu_ps(e.bn_shift + c), zero) : zero;
+  constexpr int kVectors = 8 / kFloats;
+  const Floats one = all_floats(1.0f);
+  Floats scale[kVectors], slope[kVectors], bn_scale[kVectors], bn_shift[kVectors], sums[kVectors];
   float* row_sums = e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
-  __m256 sum = row_sums != nullptr ? _mm256_loadu_ps(row_sums) : zero;
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) {
+    const std::size_t at = c + static_cast<std::size_t>(v * kFloats);
+    scale[v] = e.scale != nullptr ? load<Floats>(e.scale + at) : one;
+    slope[v] = e.slope != nullptr ? load<Floats>(e.slope + at) : one;
+    bn_scale[v] = e.bits != nullptr ? load<Floats>(e.bn_scale + at) : one;
+    bn_shift[v] = e.bits != nullptr ? load<Floats>(e.bn_shift + at) + Floats{} : Floats{};
+    sums[v] = row_sums != nullptr ? load<Floats>(row_sums + v * kFloats) : Floats{};
+  }
   const auto* skip = static_cast<const std::uint8_t*>(e.skip);
   auto* stream = static_cast<std::uint8_t*>(e.stream);
   for (int i = 0; i < tile.pixels; ++i) {
     const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
-    const __m256i counts =
-        _mm256_load_si256(reinterpret_cast<const __m256i*>(tile.twice + i * kLanes + offset / 16 * 16));
-    const __m256i raised =
-        offset % 16 == 0 ? _mm256_unpacklo_epi16(counts, two_to_23) : _mm256_unpackhi_epi16(counts, two_to_23);
-    const __m256 dot = dot_of(_mm256_set1_ps(tile.starts[i]), raised);
-    if (e.dots != nullptr) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(e.dots + pixel * channels + c), _mm256_cvtps_epi32(dot));
+    Floats normal[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const int channel = offset + v * kFloats;  // of the block
+      const std::size_t at = c + static_cast<std::size_t>(v * kFloats);
+      const Words counts = load<Words>(tile.twice + i * kLanes + channel / (kLanes / 2) * (kLanes / 2));
+      const bool upper = channel / kFloats % 2 == 1;
+      const Floats dot = all_floats(tile.starts[i]) -
+                         (upper ? under(counts, kUpperOfTwoTo23, true) : under(counts, kUpperOfTwoTo23, false));
+      if (e.dots != nullptr) store(e.dots + pixel * channels + at, rounded(dot));
+      Floats value = prelu(dot * scale[v], slope[v]);
+      if (skip != nullptr) value += Skip::read(skip + (pixel * e.skip_stride + at) * Skip::kBytes);
+      if (stream != nullptr) Result::write(stream + (pixel * e.stream_stride + at) * Result::kBytes, value);
+      sums[v] += value;
+      normal[v] = bn_scale[v] * value + bn_shift[v];
     }
-    __m256 value = prelu(_mm256_mul_ps(dot, scale), slope);
-    if (skip != nullptr) value = _mm256_add_ps(value, Skip::load(skip + (pixel * e.skip_stride + c) * Skip::kBytes));
-    if (stream != nullptr) Result::store(stream + (pixel * e.stream_stride + c) * Result::kBytes, value);
-    sum = _mm256_add_ps(sum, value);
-    if (e.bits != nullptr) {
-      const __m256 normal = _mm256_add_ps(_mm256_mul_ps(bn_scale, value), bn_shift);
-      block.bits[offset / 8][pixel * block.bits_stride] = static_cast<std::uint8_t>(~_mm256_movemask_ps(normal));
-    }
+    if (e.bits != nullptr) block.bits[offset / 8][pixel * block.bits_stride] = not_negative_eight(normal);
   }
-  if (row_sums != nullptr) _mm256_storeu_ps(row_sums, sum);
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors && row_sums != nullptr; ++v) store(row_sums + v * kFloats, sums[v]);
 }
 
 // `whole` as is_whole says.
@@ -231,11 +219,11 @@ inline void finish_tile(const ConvShape& shape, const Epilogue& e, bool whole, c
   if (whole) return;
   for (int i = 0; i < tile.pixels; ++i) {
     for (int o = offset; o < block.channels; ++o) {
-      const int dot = static_cast<int>(tile.starts[i] - kTwoTo23) - tile.twice[i * kLanes + count_of(o)];
+      const int dot = static_cast<int>(tile.starts[i] - kTwoTo23) - tile.twice[i * kLanes + count_of(o, kLanes)];
       finish_one(shape, e, tile.pixel + static_cast<std::size_t>(i), tile.row, block.channel + o, dot);
     }
   }
 }
 
 }  // namespace
-}  // namespace ebnet::avx2
+}  // namespace ebnet::pair_lut

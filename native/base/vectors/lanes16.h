@@ -1,0 +1,86 @@
+// 16 lanes: what NEON and WebAssembly's SIMD have in common beyond vectors.h. Where a vector is not made of halves,
+// interleaving keeps the order of lanes.
+#pragma once
+#include "base/vectors/vectors.h"
+
+namespace ebnet::vectors {
+namespace {
+
+// 16 bytes are all of a vector.
+EBNET_INLINE Bytes load_table(const std::uint8_t* row) { return load<Bytes>(row); }
+
+EBNET_INLINE Bytes kept(Bytes value) { return value; }
+
+EBNET_INLINE Words shifted_by_product(Words words) { return words >> 4; }
+
+EBNET_INLINE Words twice_sums(Bytes a, Bytes b, bool upper) {
+  const Words sums = upper ? upper_words(a) + upper_words(b) : lower_words(a) + lower_words(b);
+  return sums + sums;
+}
+
+// Floats whose lower 16 bits are words, and whose upper 16 bits are `above`.
+EBNET_INLINE Floats under(Words words, std::uint16_t above, bool upper) {
+  const Words high = all_words(above);
+  const Words mixed = upper ? __builtin_shufflevector(words, high, 4, 12, 5, 13, 6, 14, 7, 15)
+                            : __builtin_shufflevector(words, high, 0, 8, 1, 9, 2, 10, 3, 11);
+  return reinterpret_cast<Floats>(mixed);
+}
+
+EBNET_INLINE Floats choose_by_sign(Floats value, Floats where_negative, Floats otherwise) {
+  const Ints negative = reinterpret_cast<Ints>(value) >> 31;
+  return reinterpret_cast<Floats>((reinterpret_cast<Ints>(where_negative) & negative) |
+                                  (reinterpret_cast<Ints>(otherwise) & ~negative));
+}
+
+EBNET_INLINE Ints rounded(Floats values) { return __builtin_convertvector(values, Ints); }  // of whole numbers only
+
+// The lower bytes of the upper or of the lower 16 bits of each lane of a and b in turn: for masks, all are the same.
+EBNET_INLINE Words even_words(Ints a, Ints b) {
+  return __builtin_shufflevector(reinterpret_cast<Words>(a), reinterpret_cast<Words>(b), 0, 2, 4, 6, 8, 10, 12, 14);
+}
+
+// 1 where a float is at least 0, of kLanes floats, four vectors in order. (Not by their signs: a NaN may have none.)
+EBNET_INLINE std::uint32_t not_negative(const Floats* values) {
+  const Words first = even_words(values[0] >= 0.0f, values[1] >= 0.0f);
+  const Words second = even_words(values[2] >= 0.0f, values[3] >= 0.0f);
+  const Bytes mask = __builtin_shufflevector(reinterpret_cast<Bytes>(first), reinterpret_cast<Bytes>(second), 0, 2, 4, 6,
+                                             8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return bits_of_mask(mask);
+}
+
+// The same of eight floats.
+EBNET_INLINE std::uint8_t not_negative_eight(const Floats* values) {
+  const Floats both[] = {values[0], values[1], values[0], values[1]};
+  return static_cast<std::uint8_t>(not_negative(both));
+}
+
+// The 16 nibbles of a word, lowest first.
+EBNET_INLINE Sixteen spread_nibbles(const std::uint64_t* word) {
+  std::uint64_t twice[] = {*word, *word};
+  const Bytes bytes = load<Bytes>(twice);
+  const Bytes lower = bytes & 0x0f, upper = bytes >> 4;
+  const Bytes mixed = __builtin_shufflevector(lower, upper, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  Sixteen nibbles;
+  const Words halves[] = {lower_words(mixed), upper_words(mixed)};
+  std::memcpy(&nibbles, halves, sizeof nibbles);
+  return nibbles;
+}
+
+// Each word in the upper half of a float.
+EBNET_INLINE Floats load_upper_halves(const void* words) {
+  std::uint64_t four;
+  std::memcpy(&four, words, sizeof four);
+  const std::uint64_t pair[] = {four, 0};
+  return reinterpret_cast<Floats>(
+      __builtin_shufflevector(Words{}, load<Words>(pair), 0, 8, 0, 9, 0, 10, 0, 11));
+}
+
+// The upper half of each lane.
+EBNET_INLINE void store_upper_halves(void* to, Unsigned values) {
+  const Words words = reinterpret_cast<Words>(values);
+  const Words upper = __builtin_shufflevector(words, words, 1, 3, 5, 7, 1, 3, 5, 7);
+  std::memcpy(to, &upper, sizeof upper / 2);
+}
+
+}  // namespace
+}  // namespace ebnet::vectors
