@@ -23,8 +23,16 @@ Isa requested_isa();
 
 // How wide the real-valued kernels' vectors are.
 enum class DenseLevel { scalar, simd128, neon, avx2, avx512 };
-inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::simd128, DenseLevel::neon,
-                                              DenseLevel::avx2, DenseLevel::avx512};
+// Those of this build.
+#if defined(EBNET_X86_64)
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512};
+#elif defined(EBNET_ARM64)
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::neon};
+#elif defined(EBNET_SIMD128)
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::simd128};
+#else
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar};
+#endif
 
 // The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
 DenseLevel dense_level(Isa isa);

@@ -101,7 +101,7 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
   const float* const bn_scale = e.bn_scale + c;
   float bn_shift[kLanes];
   float* const row_sums = e.row_sums + tile.row * static_cast<std::size_t>(shape.out_channels) + c;
-  Floats sums[4], values[4];
+  Floats sums[4], values[4], normal[4];
 #pragma GCC unroll 4
   for (int v = 0; v < 4; ++v) {
     store(bn_shift + kFloats * v, load<Floats>(e.bn_shift + c + kFloats * v) + Floats{});
@@ -118,9 +118,9 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
   const float* starts = tile.starts;
   const auto make_values = [&]() __attribute__((always_inline)) {
     const Floats start = all_floats(*starts);
-    const Words counts[] = {load<Words>(twice), load<Words>(twice + kLanes / 2)};
+    const Words first = load<Words>(twice), second = load<Words>(twice + kLanes / 2);
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = start - under(counts[v / 2], kUpperOfTwoTo23, v % 2 == 1);
+    for (int v = 0; v < 4; ++v) values[v] = start - under(v < 2 ? first : second, kUpperOfTwoTo23, v % 2 == 1);
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) values[v] *= load<Floats>(scale + kFloats * v);
 #pragma GCC unroll 4
@@ -138,7 +138,6 @@ inline void finish_block(const ConvShape& shape, const Epilogue& e, const Channe
     stream += stream_step;
   };
   const auto make_bits = [&]() __attribute__((always_inline)) {
-    Floats normal[4];
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
       normal[v] = load<Floats>(bn_scale + kFloats * v) * values[v] + load<Floats>(bn_shift + kFloats * v);
@@ -201,8 +200,9 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
     }
     if (e.bits != nullptr) block.bits[offset / 8][pixel * block.bits_stride] = not_negative_eight(normal);
   }
+  if (row_sums == nullptr) return;
 #pragma GCC unroll 2
-  for (int v = 0; v < kVectors && row_sums != nullptr; ++v) store(row_sums + v * kFloats, sums[v]);
+  for (int v = 0; v < kVectors; ++v) store(row_sums + v * kFloats, sums[v]);
 }
 
 // `whole` as is_whole says.
