@@ -25,10 +25,11 @@ class Tree:
 
     name: str
     options: tuple[str, ...]
+    tools: tuple[str, ...] = ("cmake", "gcc", "g++")
 
     def program(self, target: str) -> Path:
         """The built program, made now if the sources have changed since; skips the test where a tool is missing."""
-        missing = [tool for tool in ("cmake", "gcc", "g++") if shutil.which(tool) is None]
+        missing = [tool for tool in self.tools if shutil.which(tool) is None]
         if missing:
             pytest.skip(f"building the core alone needs {' and '.join(missing)}")
         settings = repr((self.options, quick().get("CMAKE_GENERATOR")))
@@ -49,6 +50,16 @@ SANITIZED = Tree("sanitized", ("-DEBNET_SANITIZE=ON", "-DEBNET_EXAMPLES=ON", *TE
 """The core's own test programs and the C example under AddressSanitizer and UndefinedBehaviorSanitizer."""
 EMULATED = Tree("emulated", ("-DEBNET_EMULATE=ON", *TESTED))
 """The core's own test programs with emulated kernels, for CPUs without their instructions."""
+ARM64 = Tree(
+    "arm64",
+    (
+        f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'native' / 'toolchains' / 'aarch64-linux-gnu.cmake'}",
+        *(f"-D{option}=ON" for option in ("EBNET_NATIVE_TESTS", "EBNET_EXAMPLES")),
+        "-DCMAKE_BUILD_TYPE=Release",
+    ),
+    ("cmake", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64"),
+)
+"""The test programs and the C example for 64-bit ARM, static; `qemu-aarch64 PROGRAM` runs it."""
 
 
 @contextmanager
