@@ -22,7 +22,7 @@ from rich.table import Table as View
 
 from ebnet.search.budget import Budget, Budgets, Prices
 from ebnet.search.candidate import Candidate
-from ebnet.search.directions import Phase, Strategy, next_phase
+from ebnet.search.directions import Strategy, Sweep, next_sweep
 from ebnet.search.space import PAPER_DIRECTIONS
 from ebnet.search.table import Table, read_table, shipped_table
 
@@ -55,11 +55,11 @@ def staged_search(
 ) -> dict[str, float]:
     """The accuracies of what the staged search trains."""
     strategy = Strategy(base, table.space(), PAPER_DIRECTIONS, per_direction, combinations, seed)
-    phases: list[Phase] = []
+    sweeps: list[Sweep] = []
     trained: dict[str, float] = {}
-    while (phase := next_phase(strategy, [budgets] * 2, phases, trained, prices)) is not None:
-        phases.append(phase)
-        trained |= {p.candidate.key: table.accuracies[p.candidate.key] for p in phase.proposals}
+    while (sweep := next_sweep(strategy, [budgets] * 2, sweeps, trained, prices)) is not None:
+        sweeps.append(sweep)
+        trained |= {p.candidate.key: table.accuracies[p.candidate.key] for p in sweep.proposals}
     return trained
 
 

@@ -1,19 +1,17 @@
 import io
 import os
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.small_data import photo, write_shard
 
 from ebnet.data import open_dataset
 from ebnet.data import webdataset as module
 from ebnet.data.webdataset import WebDataset
 from ebnet.errors import DataError
-
-WriteShard = Callable[[Path, list[tuple[str, bytes]]], None]
 
 
 def png() -> bytes:
@@ -22,7 +20,7 @@ def png() -> bytes:
     return out.getvalue()
 
 
-def test_samples_are_found_in_order(shards: Path, photo: Callable[[int], bytes]) -> None:
+def test_samples_are_found_in_order(shards: Path) -> None:
     data = open_dataset("webdataset", shards)
     assert len(data) == 32
     assert data.labels.tolist() == [n % 5 for n in range(32)]
@@ -40,16 +38,14 @@ def test_names_come_from_classes_txt_and_val_counts_as_train_does(shards: Path) 
         open_dataset("webdataset", shards)
 
 
-def test_shards_beside_each_other_are_told_apart_by_name(tmp_path: Path, write_shard: WriteShard) -> None:
+def test_shards_beside_each_other_are_told_apart_by_name(tmp_path: Path) -> None:
     for name in ("retrieval-train-0.tar", "retrieval-validation-0.tar"):
         write_shard(tmp_path / name, [("a.png", png()), ("a.cls", b"0\n"), ("a.json", b"{}")])
     assert [p.name for p in WebDataset(tmp_path, "val")._shards] == ["retrieval-validation-0.tar"]
     assert (open_dataset("webdataset", tmp_path, "val").image(0) == np.full((4, 4, 3), 9)).all()
 
 
-def test_the_index_is_kept_and_made_anew_when_a_shard_changes(
-    shards: Path, monkeypatch: pytest.MonkeyPatch, write_shard: WriteShard
-) -> None:
+def test_the_index_is_kept_and_made_anew_when_a_shard_changes(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_dataset("webdataset", shards)
     with monkeypatch.context() as patch:
         patch.delattr(module, "_scan")
@@ -110,9 +106,7 @@ def test_missing_shards_are_explained(tmp_path: Path) -> None:
         ([("a.png", b""), ("a.cls", b"-1")], "is not a class number"),
     ],
 )
-def test_wrong_samples_are_named(
-    tmp_path: Path, members: list[tuple[str, bytes]], complaint: str, write_shard: WriteShard
-) -> None:
+def test_wrong_samples_are_named(tmp_path: Path, members: list[tuple[str, bytes]], complaint: str) -> None:
     write_shard(tmp_path / "train-0.tar", members)
     with pytest.raises(DataError, match=rf"train-0\.tar.*{complaint}"):
         open_dataset("webdataset", tmp_path)
@@ -135,7 +129,7 @@ def test_truncated_shards_are_named_wherever_they_are_cut(shards: Path) -> None:
         open_dataset("webdataset", shards)
 
 
-def test_a_damaged_picture_or_a_shard_cut_later_is_named(shards: Path, write_shard: WriteShard) -> None:
+def test_a_damaged_picture_or_a_shard_cut_later_is_named(shards: Path) -> None:
     data = open_dataset("webdataset", shards)
     path = shards / "train" / "024.tar"
     path.write_bytes(path.read_bytes()[:6000])

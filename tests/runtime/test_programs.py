@@ -70,13 +70,7 @@ class Growing(TinyFile):
         fields = {"kernel": kernel, "pad": kernel // 2, "groups": groups, "experts": experts, "squeeze": squeeze}
         self.add("binary", [value], out, **fields, **skip)
         name = self.ops[-1]["name"]
-        bits = self.rng.integers(0, 2, (experts, out, kernel * kernel * cin // groups))
-        self.tensors[f"{name}.bits"] = np.packbits(bits, axis=2, bitorder="little")
-        self._reals(f"{name}.norm", 2, cin)
-        self._reals(f"{name}.scale", out)
-        if experts > 1:
-            self._reals(f"{name}.gate.weight", experts, cin)
-            self._reals(f"{name}.gate.bias", experts)
+        self._binary(name, cin, out, kernel * kernel * cin // groups, experts)
         if squeeze:
             self._reals(f"{name}.squeeze", squeeze, cin)
             self._reals(f"{name}.excite", out, squeeze)

@@ -38,13 +38,7 @@ class TinyFile:
             self._reals(f"{name}.weight", out, cin, kernel, kernel)
             self._reals(f"{name}.norm", 2, out)
         for name, cin, out, taps, experts in (("c", 6, 6, 27, 2), ("e", 6, 10, 54, 1), ("f", 10, 10, 10, 3)):
-            bits = self.rng.integers(0, 2, (experts, out, taps))
-            self.tensors[f"{name}.bits"] = np.packbits(bits, axis=2, bitorder="little")
-            self._reals(f"{name}.norm", 2, cin)
-            self._reals(f"{name}.scale", out)
-            if experts > 1:
-                self._reals(f"{name}.gate.weight", experts, cin)
-                self._reals(f"{name}.gate.bias", experts)
+            self._binary(name, cin, out, taps, experts)
         self._reals("c.squeeze", 2, 6)
         self._reals("c.excite", 6, 2)
         for name, cin, out in (("g", 10, 5), ("h", 5, CLASSES)):
@@ -60,6 +54,16 @@ class TinyFile:
             "labels": ["zero", "one", "two", "three"],
             "network": {},
         }
+
+    def _binary(self, name: str, cin: int, out: int, taps: int, experts: int) -> None:
+        """The tensors that every op `binary` has."""
+        bits = self.rng.integers(0, 2, (experts, out, taps))
+        self.tensors[f"{name}.bits"] = np.packbits(bits, axis=2, bitorder="little")
+        self._reals(f"{name}.norm", 2, cin)
+        self._reals(f"{name}.scale", out)
+        if experts > 1:
+            self._reals(f"{name}.gate.weight", experts, cin)
+            self._reals(f"{name}.gate.bias", experts)
 
     def _reals(self, name: str, *shape: int) -> None:
         self.tensors[name] = self.rng.standard_normal(shape).astype(self.dtype)

@@ -6,7 +6,7 @@ from ebnet.errors import ConfigError
 from ebnet.search.begin import check_possible
 from ebnet.search.budget import Budget
 from ebnet.search.candidate import Candidate
-from ebnet.search.directions import Phase, best, next_phase
+from ebnet.search.directions import Sweep, best, next_sweep
 from ebnet.search.pareto import undominated
 from tests.search.studies import formula, prices, settings
 
@@ -16,26 +16,26 @@ SIZE = {"per_direction": 2, "combinations": 3}
 
 def search(seed: int = 0, budgets=BUDGETS, rounds: int = 2, accuracy=formula, **changes):
     strategy = settings(seed=seed, **(SIZE | changes)).strategy
-    phases: list[Phase] = []
+    sweeps: list[Sweep] = []
     accuracies: dict[str, float] = {}
     costs = prices()
-    while (phase := next_phase(strategy, [budgets] * rounds, phases, accuracies, costs)) is not None:
-        phases.append(phase)
-        for proposal in phase.proposals:
+    while (sweep := next_sweep(strategy, [budgets] * rounds, sweeps, accuracies, costs)) is not None:
+        sweeps.append(sweep)
+        for proposal in sweep.proposals:
             accuracies[proposal.candidate.key] = accuracy(proposal.candidate, lambda epoch, value: None)
-    return phases, accuracies
+    return sweeps, accuracies
 
 
-def test_the_phases_are_the_papers():
-    phases, accuracies = search()
-    assert [(p.round, p.kind) for p in phases] == [
+def test_the_sweeps_are_the_papers():
+    sweeps, accuracies = search()
+    assert [(p.round, p.kind) for p in sweeps] == [
         (0, "directions"),
         (0, "combination"),
         (1, "directions"),
         (1, "combination"),
     ]
     base = settings().strategy.base
-    first, combined, second, _ = phases
+    first, combined, second, _ = sweeps
     assert first.origin == combined.origin == base
     for proposal in first.proposals[1:]:
         (direction,) = proposal.directions
@@ -48,24 +48,24 @@ def test_the_phases_are_the_papers():
         assert changed[direction]
     assert {p.directions[0] for p in first.proposals[1:]} == {"depth", "width", "groups"}
     assert all(len(proposal.directions) > 1 for proposal in combined.proposals)
-    after_round_one = {p.candidate.key: accuracies[p.candidate.key] for ph in phases[:2] for p in ph.proposals}
+    after_round_one = {p.candidate.key: accuracies[p.candidate.key] for ph in sweeps[:2] for p in ph.proposals}
     assert second.origin == best(after_round_one, BUDGETS, prices())
     assert {d for p in second.proposals for d in p.directions} <= set(combined.promising)
 
 
 def test_the_same_seed_gives_the_same_candidates_whatever_the_order_of_results():
-    phases, accuracies = search()
-    assert search()[0] == phases
+    sweeps, accuracies = search()
+    assert search()[0] == sweeps
     backwards = dict(reversed(accuracies.items()))
     costs = prices()
-    for number, phase in enumerate(phases):
-        known = {key: value for key, value in backwards.items() if _planned(key, phases[:number])}
-        assert next_phase(settings(**SIZE).strategy, [BUDGETS] * 2, phases[:number], known, costs) == phase
-    assert search(seed=1)[0] != phases
+    for number, sweep in enumerate(sweeps):
+        known = {key: value for key, value in backwards.items() if _planned(key, sweeps[:number])}
+        assert next_sweep(settings(**SIZE).strategy, [BUDGETS] * 2, sweeps[:number], known, costs) == sweep
+    assert search(seed=1)[0] != sweeps
 
 
-def _planned(key: str, phases: list[Phase]) -> bool:
-    return any(proposal.candidate.key == key for phase in phases for proposal in phase.proposals)
+def _planned(key: str, sweeps: list[Sweep]) -> bool:
+    return any(proposal.candidate.key == key for sweep in sweeps for proposal in sweep.proposals)
 
 
 @pytest.mark.parametrize("budget", [Budget("bops", 1.2e6), Budget("flops", 1.2e6), Budget("bytes", 1.5e5)])
@@ -79,19 +79,19 @@ def test_nothing_outside_the_budget_is_proposed(budget):
 def test_a_base_outside_the_budget_is_the_origin_but_not_trained():
     base = settings().strategy.base
     limit = 0.9 * prices().of(base, "bops")
-    phases, accuracies = search(budgets=(Budget("bops", limit),))
-    assert phases[0].origin == base
+    sweeps, accuracies = search(budgets=(Budget("bops", limit),))
+    assert sweeps[0].origin == base
     assert base.key not in accuracies
     assert accuracies
-    assert phases[2].origin != base
+    assert sweeps[2].origin != base
 
 
 def test_nothing_is_proposed_twice_as_new():
-    phases, _ = search(per_direction=3, combinations=5)
-    for number, phase in enumerate(phases):
-        if phase.kind == "combination":
-            assert not any(_planned(p.candidate.key, phases[:number]) for p in phase.proposals)
-        keys = [p.candidate.key for p in phase.proposals]
+    sweeps, _ = search(per_direction=3, combinations=5)
+    for number, sweep in enumerate(sweeps):
+        if sweep.kind == "combination":
+            assert not any(_planned(p.candidate.key, sweeps[:number]) for p in sweep.proposals)
+        keys = [p.candidate.key for p in sweep.proposals]
         assert len(set(keys)) == len(keys)
 
 
@@ -99,10 +99,10 @@ def test_a_direction_that_never_pays_is_not_followed():
     def only_depth_pays(candidate: Candidate, report) -> float:
         return 0.5 + 0.01 * sum(candidate.arch.blocks) - 0.1 * (set(candidate.arch.expansion) != {0.25})
 
-    phases, _ = search(accuracy=only_depth_pays, directions=("depth", "width"), budgets=(Budget("bops", 5e6),))
-    assert {d for p in phases[0].proposals for d in p.directions} == {"depth", "width"}
-    assert phases[1].promising == ("depth",)
-    assert {d for p in phases[2].proposals for d in p.directions} == {"depth"}
+    sweeps, _ = search(accuracy=only_depth_pays, directions=("depth", "width"), budgets=(Budget("bops", 5e6),))
+    assert {d for p in sweeps[0].proposals for d in p.directions} == {"depth", "width"}
+    assert sweeps[1].promising == ("depth",)
+    assert {d for p in sweeps[2].proposals for d in p.directions} == {"depth"}
 
 
 def test_a_direction_that_the_budget_hinders_is_combined_with_one_that_saves():
@@ -114,10 +114,10 @@ def test_a_direction_that_the_budget_hinders_is_combined_with_one_that_saves():
         return 0.5 + 0.2 * sum(map(float, candidate.arch.expansion)) - 0.001 * sum(candidate.arch.groups)
 
     space = settings().space | {"groups": [1, 4]}
-    phases, accuracies = search(
+    sweeps, accuracies = search(
         accuracy=width_pays, directions=("width", "groups"), budgets=(Budget("bops", limit),), space=space
     )
-    assert "width" in phases[1].promising
+    assert "width" in sweeps[1].promising
     winner = best(accuracies, (Budget("bops", limit),), prices())
     assert sum(winner.arch.expansion) > sum(base.arch.expansion)
     assert max(winner.arch.groups) > 1
@@ -148,6 +148,6 @@ def test_impossible_budgets_are_refused_with_what_would_be_needed():
     check_possible(strategy, BUDGETS, prices())
 
 
-def test_phases_survive_json():
-    for phase in search()[0]:
-        assert Phase.from_dict(phase.to_dict()) == phase
+def test_sweeps_survive_json():
+    for sweep in search()[0]:
+        assert Sweep.from_dict(sweep.to_dict()) == sweep

@@ -73,7 +73,7 @@ def test_a_killed_workers_candidate_is_taken_up(url, tmp_path):
         for worker in workers:
             worker.kill()
     results = Counter(key for key, state in trials(shared) if state is TrialState.COMPLETE)
-    planned = {p.candidate.key for phase in shared.ledger.read().phases for p in phase.proposals}
+    planned = {p.candidate.key for sweep in shared.ledger.read().sweeps for p in sweep.proposals}
     assert lost in results
     assert set(results) == planned
     assert set(results.values()) == {1}
@@ -87,7 +87,7 @@ def test_a_killed_workers_candidate_is_taken_up(url, tmp_path):
 
     alone = study(tmp_path / "alone", CHOSEN)
     Worker(alone, formula, poll=0.01).run()
-    assert shared.ledger.read().phases == alone.ledger.read().phases
+    assert shared.ledger.read().sweeps == alone.ledger.read().sweeps
 
 
 def test_many_claims_at_once_give_each_candidate_to_one_worker(url, tmp_path):

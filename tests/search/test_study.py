@@ -122,12 +122,12 @@ def test_a_worker_that_stops_gives_its_candidate_back(tmp_path, stop):
     assert population(shared).finished
 
 
-def test_the_database_and_not_the_order_of_reading_decides_on_a_phase(tmp_path):
+def test_the_database_and_not_the_order_of_reading_decides_on_a_sweep(tmp_path):
     shared = study(tmp_path / "study")
     Worker(shared, formula, poll=0.01).run()
-    phases = shared.ledger.read().phases
-    shared.ledger.phase(0, phases[1], {})  # a second opinion on the first phase, too late
-    assert shared.ledger.read().phases == phases
+    sweeps = shared.ledger.read().sweeps
+    shared.ledger.sweep(0, sweeps[1], {})  # a second opinion on the first sweep, too late
+    assert shared.ledger.read().sweeps == sweeps
 
 
 def test_pruning_ends_hopeless_candidates_and_keeps_good_ones(tmp_path):
@@ -156,8 +156,8 @@ def test_an_extension_adds_rounds_from_the_best_network_on(tmp_path):
     Worker(shared, formula, poll=0.01).run()
     after = population(shared)
     assert after.finished
-    assert len(after.decisions.phases) == 6
-    assert after.decisions.phases[4].origin == before.winner.candidate
+    assert len(after.decisions.sweeps) == 6
+    assert after.decisions.sweeps[4].origin == before.winner.candidate
     assert after.winner.accuracy > before.winner.accuracy
     assert 2e6 < after.winner.costs["bops"] <= 4e6
     with pytest.raises(ConfigError, match="no network within bops=3"):

@@ -10,7 +10,7 @@ from ebnet.models.config import NetworkConfig
 from ebnet.recipe.settings import Overrides, Recipe, load_recipe
 from ebnet.search.budget import Budgets, Prices, primary
 from ebnet.search.candidate import Candidate
-from ebnet.search.directions import Strategy, best, next_phase
+from ebnet.search.directions import Strategy, best, next_sweep
 from ebnet.search.directory import create_directory
 from ebnet.search.latency import LatencyMeter
 from ebnet.search.reduced import reduced_epochs
@@ -118,7 +118,7 @@ def extend_study(study: Study, budgets: Budgets, rounds: int) -> Budgets:
 
 def check_possible(strategy: Strategy, budgets: Budgets, prices: Prices) -> None:
     """Raise if the budgets leave nothing to train; the message says what the cheapest network would need."""
-    first = next_phase(strategy, [budgets], [], {}, prices)
+    first = next_sweep(strategy, [budgets], [], {}, prices)
     if first is not None and first.proposals:
         return
     moves = [

@@ -1,12 +1,12 @@
-"""The paper's search strategy (Section 4.3, "Network search strategy"), one phase at a time.
+"""The paper's search strategy (Section 4.3, "Network search strategy"), one sweep at a time.
 
 "We gradually search in each direction separately while keeping all the others fixed. Then, we identify a set of
 promising search directions which we then combine to train new candidates. We repeat this step one more time and, then,
 from the final population of candidates we select the best models."
 
-A round is two phases: *directions* tries moves from an origin along each direction, *combination* makes several
+A round is two sweeps: *directions* tries moves from an origin along each direction, *combination* makes several
 promising moves at once. The origin of the first round is the base network, of a later one the best network so far. A
-phase is a function of the recorded results alone, so it does not matter who computes it, nor when.
+sweep is a function of the recorded results alone, so it does not matter who computes it, nor when.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from ebnet.search.budget import Budgets, Prices, primary
 from ebnet.search.candidate import Candidate
 from ebnet.search.space import Direction, Move, Space
 
-PHASES_OF_ROUND = 2
+SWEEPS_OF_ROUND = 2
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A network to train, and the directions in which it differs from the origin of its phase (none: it is it)."""
+    """A network to train, and the directions in which it differs from the origin of its sweep (none: it is it)."""
 
     candidate: Candidate
     directions: tuple[Direction, ...]
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A set of networks that can be trained in any order; the next phase needs the results of all of them."""
+class Sweep:
+    """A set of networks that can be trained in any order; the next sweep needs the results of all of them."""
 
     round: int
     kind: Literal["directions", "combination"]
@@ -72,25 +72,25 @@ class Phase:
         return cls(values["round"], values["kind"], origin, proposals, promising)
 
 
-def next_phase(
+def next_sweep(
     strategy: Strategy,
     rounds: Sequence[Budgets],
-    phases: Sequence[Phase],
+    sweeps: Sequence[Sweep],
     accuracies: Mapping[str, float],
     prices: Prices,
-) -> Phase | None:
-    """The phase that follows the finished `phases`; None when all rounds are done.
+) -> Sweep | None:
+    """The sweep that follows the finished `sweeps`; None when all rounds are done.
 
     Args:
         rounds: the budgets of each round.
         accuracies: by key, of every network that was trained to the end.
     """
-    number = len(phases)
-    if number == PHASES_OF_ROUND * len(rounds):
+    number = len(sweeps)
+    if number == SWEEPS_OF_ROUND * len(rounds):
         return None
-    budgets = rounds[number // PHASES_OF_ROUND]
-    around = _Round(strategy, number // PHASES_OF_ROUND, budgets, accuracies, prices)
-    return around.directions(phases) if number % PHASES_OF_ROUND == 0 else around.combination(phases[-1])
+    budgets = rounds[number // SWEEPS_OF_ROUND]
+    around = _Round(strategy, number // SWEEPS_OF_ROUND, budgets, accuracies, prices)
+    return around.directions(sweeps) if number % SWEEPS_OF_ROUND == 0 else around.combination(sweeps[-1])
 
 
 def best(accuracies: Mapping[str, float], budgets: Budgets, prices: Prices) -> Candidate | None:
@@ -109,20 +109,20 @@ class _Round:
     accuracies: Mapping[str, float]
     prices: Prices
 
-    def directions(self, phases: Sequence[Phase]) -> Phase:
+    def directions(self, sweeps: Sequence[Sweep]) -> Sweep:
         """New networks along each direction, and those trained before that also lie on one."""
-        origin = (best(self.accuracies, self.budgets, self.prices) if phases else None) or self.strategy.base
+        origin = (best(self.accuracies, self.budgets, self.prices) if sweeps else None) or self.strategy.base
         proposals = [Proposal(origin, ())] if self._fits(origin) else []
-        for direction in self._worth_trying(phases):
+        for direction in self._worth_trying(sweeps):
             moves = self._targets(origin, direction)
             known = [target for _, target in moves if target.key in self.accuracies and self._fits(target)]
             fresh = [target for _, target in moves if target.key not in self.accuracies]
             taken = {proposal.candidate for proposal in proposals}
             chosen = self._spread(fresh, direction)
             proposals += [Proposal(target, (direction,)) for target in (*known, *chosen) if target not in taken]
-        return Phase(self.number, "directions", origin, tuple(proposals))
+        return Sweep(self.number, "directions", origin, tuple(proposals))
 
-    def combination(self, searched: Phase) -> Phase:
+    def combination(self, searched: Sweep) -> Sweep:
         """The most promising moves of several directions made at once, best first by the sum of what each gained."""
         origin, gains = searched.origin, self._gains(searched)
         promising = self._promising(searched)
@@ -152,13 +152,13 @@ class _Round:
                 break
             if self._fits(target):
                 proposals.append(Proposal(target, made))
-        return Phase(self.number, "combination", origin, tuple(proposals), promising)
+        return Sweep(self.number, "combination", origin, tuple(proposals), promising)
 
-    def _worth_trying(self, phases: Sequence[Phase]) -> tuple[Direction, ...]:
+    def _worth_trying(self, sweeps: Sequence[Sweep]) -> tuple[Direction, ...]:
         """In the first round all directions, later the promising ones of the round before (all, if none was)."""
-        return (phases[-1].promising if phases else ()) or self.strategy.directions
+        return (sweeps[-1].promising if sweeps else ()) or self.strategy.directions
 
-    def _promising(self, searched: Phase) -> tuple[Direction, ...]:
+    def _promising(self, searched: Sweep) -> tuple[Direction, ...]:
         """Directions with a network that is more accurate than the origin, or as accurate and cheaper.
 
         Also those in which all that was tried is cheaper and loses: there accuracy can be had for operations, so they
@@ -174,7 +174,7 @@ class _Round:
                 found.append(direction)
         return tuple(found)
 
-    def _gains(self, searched: Phase) -> dict[str, float]:
+    def _gains(self, searched: Sweep) -> dict[str, float]:
         """Accuracy gained over the origin; where the origin was not trained, over the middle of its neighbours."""
         found = {
             p.candidate.key: self.accuracies[p.candidate.key]

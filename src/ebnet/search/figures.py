@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from ebnet.files import explained
 from ebnet.search.budget import TITLES
 from ebnet.search.candidate import Candidate
-from ebnet.search.directions import Phase
+from ebnet.search.directions import Sweep
 from ebnet.search.population import Member, Population
 
 FORMATS = ("png", "svg")
@@ -62,11 +62,11 @@ def _constellations(found: Population) -> Figure:
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
     colours = colormaps["tab10"]
     for axes, direction in zip(panels.flat, directions, strict=False):
-        for number, phase in enumerate(found.decisions.phases):
-            members = _of_direction(found, phase, direction)
+        for number, sweep in enumerate(found.decisions.sweeps):
+            members = _of_direction(found, sweep, direction)
             if members:
                 colour = colours(number % 10)
-                _constellation(axes, found, phase.origin, members, colour, f"round {phase.round + 1}")
+                _constellation(axes, found, sweep.origin, members, colour, f"round {sweep.round + 1}")
         _label(axes, found, direction)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7)
@@ -107,10 +107,10 @@ def _payoff(found: Population) -> Figure:
     return figure
 
 
-def _of_direction(found: Population, phase: Phase, direction: str) -> list[Member]:
+def _of_direction(found: Population, sweep: Sweep, direction: str) -> list[Member]:
     keys = {
         proposal.candidate
-        for proposal in phase.proposals
+        for proposal in sweep.proposals
         if proposal.directions == (direction,) or (direction == "combination" and len(proposal.directions) > 1)
     }
     return [member for member in _trained(found) if member.candidate in keys]

@@ -1,4 +1,4 @@
-"""What was decided in a study, in order: its settings, the candidates of each phase, extensions.
+"""What was decided in a study, in order: its settings, the candidates of each sweep, extensions.
 
 Any worker may decide what comes next, several may do so at once, and any may die while at it. So decisions are appended
 as records of a second Optuna study, whose numbering is a total order that the database keeps; where two workers wrote
@@ -14,7 +14,7 @@ from optuna.trial import TrialState, create_trial
 
 from ebnet.errors import StudyError
 from ebnet.search.budget import Budget, Budgets
-from ebnet.search.directions import Phase
+from ebnet.search.directions import Sweep
 from ebnet.search.settings import Settings
 
 FORMAT = 1
@@ -26,13 +26,13 @@ class Decisions:
 
     Attributes:
         rounds: the budgets of every round, extensions included.
-        phases: the phases decided so far.
+        sweeps: the sweeps decided so far.
         latencies: measured milliseconds by key.
     """
 
     settings: Settings
     rounds: tuple[Budgets, ...]
-    phases: tuple[Phase, ...]
+    sweeps: tuple[Sweep, ...]
     latencies: dict[str, float]
 
     @property
@@ -53,9 +53,9 @@ class Ledger:
         if not study.get_trials(deepcopy=False):
             self._append({"record": "settings", "format": FORMAT, "settings": settings.to_dict()})
 
-    def phase(self, number: int, phase: Phase, latencies: dict[str, float]) -> None:
-        """Decide on a phase, unless someone else already has."""
-        self._append({"record": "phase", "number": number, "phase": phase.to_dict(), "latencies": latencies})
+    def sweep(self, number: int, sweep: Sweep, latencies: dict[str, float]) -> None:
+        """Decide on a sweep, unless someone else already has."""
+        self._append({"record": "phase", "number": number, "phase": sweep.to_dict(), "latencies": latencies})
 
     def extension(self, budgets: Budgets, rounds: int) -> None:
         values = [{"cost": budget.cost, "limit": budget.limit} for budget in budgets]
@@ -69,15 +69,15 @@ class Ledger:
             raise StudyError(f"{self._name} was written by another version (format {records[0]['format']})")
         settings = Settings.from_dict(records[0]["settings"])
         rounds: list[Budgets] = [settings.budgets] * settings.rounds
-        phases: list[Phase] = []
+        sweeps: list[Sweep] = []
         latencies: dict[str, float] = {}
         for record in records[1:]:
             if record["record"] == "extension":
                 rounds += [tuple(Budget(**values) for values in record["budgets"])] * record["rounds"]
-            elif record["record"] == "phase" and record["number"] == len(phases):
-                phases.append(Phase.from_dict(record["phase"]))
+            elif record["record"] == "phase" and record["number"] == len(sweeps):
+                sweeps.append(Sweep.from_dict(record["phase"]))
                 latencies = record["latencies"] | latencies
-        return Decisions(settings, tuple(rounds), tuple(phases), latencies)
+        return Decisions(settings, tuple(rounds), tuple(sweeps), latencies)
 
     def _records(self) -> list[dict[str, Any]]:
         try:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ebnet.search.budget import Budgets, Cost, Prices, primary
 from ebnet.search.candidate import Candidate
-from ebnet.search.directions import Phase, best
+from ebnet.search.directions import Sweep, best
 from ebnet.search.ledger import Decisions
 from ebnet.search.pareto import undominated
 from ebnet.search.study import Entry, Study
@@ -81,9 +81,9 @@ class Population:
     @property
     def finished(self) -> bool:
         states = {member.candidate: member.entry.finished for member in self.members}
-        phases = self.decisions.phases
-        return len(phases) == 2 * len(self.decisions.rounds) and all(
-            states.get(proposal.candidate, False) for proposal in phases[-1].proposals
+        sweeps = self.decisions.sweeps
+        return len(sweeps) == 2 * len(self.decisions.rounds) and all(
+            states.get(proposal.candidate, False) for proposal in sweeps[-1].proposals
         )
 
     def member(self, candidate: Candidate) -> Member | None:
@@ -101,7 +101,7 @@ class Population:
             "machine": None if settings.machine is None else str(settings.machine),
             "seed": settings.seed,
             "epochs": settings.epochs,
-            "phases": [phase.to_dict() for phase in self.decisions.phases],
+            "phases": [sweep.to_dict() for sweep in self.decisions.sweeps],
             "candidates": [member.to_dict() for member in self.members],
             "winner": None if self.winner is None else self.winner.to_dict(),
             "payoffs": [
@@ -123,20 +123,20 @@ def population(study: Study) -> Population:
         key: Member(entry, prices.known(entry.candidate), front.get(key, False)) for key, entry in entries.items()
     }
     winner = best(trained, decisions.budgets, prices)
-    payoffs = tuple(payoff for phase in decisions.phases for payoff in _payoffs(phase, decisions, trained, prices))
+    payoffs = tuple(payoff for sweep in decisions.sweeps for payoff in _payoffs(sweep, decisions, trained, prices))
     found = members[winner.key] if winner else None
     return Population(study.name, decisions, tuple(members.values()), found, payoffs)
 
 
-def _payoffs(phase: Phase, decisions: Decisions, trained: Mapping[str, float], prices: Prices) -> list[Payoff]:
-    """Of each direction of a phase, and of their combination; none where the origin itself was not trained."""
-    origin, cost = phase.origin, primary(decisions.rounds[phase.round])
+def _payoffs(sweep: Sweep, decisions: Decisions, trained: Mapping[str, float], prices: Prices) -> list[Payoff]:
+    """Of each direction of a sweep, and of their combination; none where the origin itself was not trained."""
+    origin, cost = sweep.origin, primary(decisions.rounds[sweep.round])
     if origin.key not in trained:
         return []
-    followers = [p for p in decisions.phases if p.round == phase.round and p.kind == "combination"]
+    followers = [p for p in decisions.sweeps if p.round == sweep.round and p.kind == "combination"]
     kept = set(followers[0].promising) if followers else set()
     constellations: dict[str, list[Candidate]] = {}
-    for proposal in phase.proposals:
+    for proposal in sweep.proposals:
         if proposal.directions and proposal.candidate.key in trained:
             name: str = proposal.directions[0] if len(proposal.directions) == 1 else "combination"
             constellations.setdefault(name, []).append(proposal.candidate)
@@ -145,5 +145,5 @@ def _payoffs(phase: Phase, decisions: Decisions, trained: Mapping[str, float], p
         top = min(candidates, key=lambda c: (-trained[c.key], prices.of(c, cost), c.key))
         ratio = prices.of(top, cost) / prices.of(origin, cost)
         gain = trained[top.key] - trained[origin.key]
-        found.append(Payoff(phase.round, direction, origin, top, gain, ratio, direction in kept))
+        found.append(Payoff(sweep.round, direction, origin, top, gain, ratio, direction in kept))
     return found

@@ -25,7 +25,7 @@ def shown(cost: Cost, value: float) -> str:
 
 def summary_lines(found: Population) -> Iterator[str]:
     """The study in sentences."""
-    settings, phases = found.decisions.settings, found.decisions.phases
+    settings, sweeps = found.decisions.settings, found.decisions.sweeps
     budgets = " and ".join(map(str, found.budgets)) or "none"
     yield f"study {found.name}: {'finished' if found.finished else 'running'}; budget {budgets}; seed {settings.seed}"
     yield f"base {settings.strategy.base}; candidates train {settings.epochs} epochs of Stage I of {settings.full.name}"
@@ -33,7 +33,7 @@ def summary_lines(found: Population) -> Iterator[str]:
         yield f"latencies are of {settings.machine}"
     counts = ((state, found.count(state)) for state in ("trained", "pruned", "failed", "running", "waiting"))
     where = (
-        f"round {phases[-1].round + 1} of {len(found.decisions.rounds)}, {phases[-1].kind}" if phases else "no phase"
+        f"round {sweeps[-1].round + 1} of {len(found.decisions.rounds)}, {sweeps[-1].kind}" if sweeps else "no sweep"
     )
     yield f"{where}; " + ", ".join(f"{count} {state}" for state, count in counts if count)
     if found.winner is not None:

@@ -1,4 +1,4 @@
-"""A worker: takes candidates from the study, evaluates them, and decides on the next phase when one is over."""
+"""A worker: takes candidates from the study, evaluates them, and decides on the next sweep when one is over."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ebnet.errors import Interrupted, NonFiniteError
 from ebnet.search.budget import Measure, Prices
 from ebnet.search.candidate import Candidate
-from ebnet.search.directions import next_phase
+from ebnet.search.directions import next_sweep
 from ebnet.search.evaluate import Evaluator
 from ebnet.search.ledger import Decisions
 from ebnet.search.storage import HEARTBEAT_SECONDS
@@ -62,7 +62,7 @@ class Worker:
         """The candidates whose training failed here since the last that did not."""
 
     def run(self) -> int:
-        """Work until no phase is left; the number of candidates this worker finished."""
+        """Work until no sweep is left; the number of candidates this worker finished."""
         finished = 0
         while True:
             self.study.give_up_dead_workers()
@@ -75,37 +75,37 @@ class Worker:
             self.study.queue(pending)
             claim = self.study.claim(pending)
             if claim is None:
-                self._wait("the others to finish this phase")
+                self._wait("the others to finish this sweep")
                 continue
             self._waiting_said = False
             finished += self._evaluate(claim)
 
     def _pending(self, decisions: Decisions) -> list[Candidate]:
-        """What the current phase still needs. Earlier phases are finished, else it would not have been decided on."""
-        if not decisions.phases:
+        """What the current sweep still needs. Earlier sweeps are finished, else it would not have been decided on."""
+        if not decisions.sweeps:
             return []
         entries = self.study.entries()
-        candidates = [proposal.candidate for proposal in decisions.phases[-1].proposals]
+        candidates = [proposal.candidate for proposal in decisions.sweeps[-1].proposals]
         return [c for c in candidates if c.key not in entries or not entries[c.key].finished]
 
     def _decide(self, decisions: Decisions) -> bool:
-        """Record the next phase; False if the study is finished."""
+        """Record the next sweep; False if the study is finished."""
         settings = decisions.settings
         prices = Prices(settings.config, settings.input_size, dict(decisions.latencies), self.measure)
         measured = any(budget.cost == "latency_ms" for budgets in decisions.rounds for budget in budgets)
-        due = len(decisions.phases) < 2 * len(decisions.rounds)
+        due = len(decisions.sweeps) < 2 * len(decisions.rounds)
         if due and measured and self.measure is None:
             self._wait(f"a worker on the machine whose latency counts ({settings.machine})")
             return True
         accuracies = self.study.accuracies()
-        phase = next_phase(settings.strategy, decisions.rounds, decisions.phases, accuracies, prices)
-        if phase is None:
+        sweep = next_sweep(settings.strategy, decisions.rounds, decisions.sweeps, accuracies, prices)
+        if sweep is None:
             return False
-        self.study.ledger.phase(len(decisions.phases), phase, prices.latencies)
+        self.study.ledger.sweep(len(decisions.sweeps), sweep, prices.latencies)
         known = self.study.entries()
-        fresh = sum(proposal.candidate.key not in known for proposal in phase.proposals)
+        fresh = sum(proposal.candidate.key not in known for proposal in sweep.proposals)
         if fresh:  # else another worker decided on it first, and said so
-            self.say(f"round {phase.round + 1}, {phase.kind}: {fresh} new candidates around {phase.origin}")
+            self.say(f"round {sweep.round + 1}, {sweep.kind}: {fresh} new candidates around {sweep.origin}")
         return True
 
     def _evaluate(self, claim: Claim) -> int:
