@@ -38,7 +38,15 @@ def first(out: Path) -> str:
 
 
 def test_makes_everything_and_says_so(first: str, out: Path) -> None:
-    for words in ("1/5", "5/5", "top-1, Stage II, all binary", "size packed", "latency, engine", "Where to look next"):
+    for words in (
+        "1/5",
+        "5/5",
+        "top-1, Stage I, one expert",
+        "top-1, Stage II ",
+        "size packed",
+        "latency, engine",
+        "Where to look next",
+    ):
         assert words in first
     assert ebnet.load(out / "net.ebn").classes == 10
     verification = json.loads((out / "verify.json").read_text())
