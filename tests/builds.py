@@ -60,6 +60,8 @@ ARM64 = Tree(
     ("cmake", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64"),
 )
 """The test programs and the C example for 64-bit ARM, static; `qemu-aarch64 PROGRAM` runs it."""
+THREADS = Tree("threads", ("-DEBNET_SANITIZE_THREADS=ON", *TESTED))
+"""The core's own test programs under ThreadSanitizer."""
 
 
 @contextmanager

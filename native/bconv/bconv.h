@@ -74,7 +74,8 @@ const std::vector<const Kernel*>& all_kernels();
 
 // Those of one instruction set (with AMX, of AVX-512 too) that support a shape, from worst to best; where it has none,
 // those of the next one below that has (the portable one supports all). They differ in speed only.
-std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa);
+std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa,
+                                       const std::vector<const Kernel*>& kernels = all_kernels());
 // The last of them.
 const Kernel& select(const ConvShape& shape, Isa isa);
 

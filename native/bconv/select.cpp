@@ -27,11 +27,11 @@ const std::vector<const Kernel*>& all_kernels() {
   return kernels;
 }
 
-std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa) {
+std::vector<const Kernel*> kernels_for(const ConvShape& shape, Isa isa, const std::vector<const Kernel*>& kernels) {
   std::vector<const Kernel*> found;
   // A CPU with AMX has AVX-512, which may be faster for layers that fill few tiles.
   for (int least = static_cast<int>(isa == Isa::amx ? Isa::avx512 : isa); found.empty(); --least) {
-    for (const Kernel* kernel : all_kernels()) {
+    for (const Kernel* kernel : kernels) {
       const bool of_set = kernel->isa >= static_cast<Isa>(least) && kernel->isa <= isa;
       if (of_set && kernel->supports(shape)) found.push_back(kernel);
     }

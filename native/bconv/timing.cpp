@@ -1,6 +1,9 @@
 #include "bconv/timing.h"
 
+#include <algorithm>
 #include <chrono>
+
+#include "bconv/made_up.h"
 
 namespace ebnet {
 namespace {
@@ -13,21 +16,22 @@ double now() {
 
 }  // namespace
 
+ConvShape shortened(ConvShape shape, double macs) {
+  const double share = macs / KernelTiming::macs_of(shape);
+  if (share >= 1) return shape;
+  const int rows = std::max(1, static_cast<int>(shape.out_h() * share));
+  const int reach = (rows - 1) * shape.stride_h + shape.dilation_h * (shape.kernel_h - 1) + 1;
+  shape.in_h = std::max(1, reach - 2 * shape.pad_h);
+  return shape;
+}
+
 KernelTiming::KernelTiming(const Kernel& kernel, const ConvShape& shape) : kernel_(kernel), shape_(shape) {
-  std::uint64_t state = 1;
-  const auto random = [&state] { return state = state * 6364136223846793005u + 1442695040888963407u, state >> 32; };
-  std::vector<std::uint8_t> canonical(shape_.canonical_bytes());
-  for (auto& byte : canonical) byte = static_cast<std::uint8_t>(random());
-  weights_ = kernel_.prepare(canonical.data(), shape_);
+  MadeUpLayer layer = made_up_layer(shape_);
+  weights_ = kernel_.prepare(layer.canonical.data(), shape_);
+  input_ = std::move(layer.input);
   scratch_ = AlignedBytes(kernel_.scratch_bytes(shape_));
   const std::size_t channels = z(shape_.out_channels);
   const std::size_t pixels = z(shape_.out_h()) * z(shape_.out_w());
-  const int tail = shape_.in_per_group() % 64;
-  input_.resize(z(shape_.in_h) * z(shape_.in_w) * z(shape_.words_per_pixel()));
-  for (std::size_t i = 0; i < input_.size(); ++i) {
-    const bool last = (i + 1) % z(shape_.words_per_group()) == 0;
-    input_[i] = (random() << 32 | random()) & (last && tail != 0 ? (std::uint64_t{1} << tail) - 1 : ~std::uint64_t{0});
-  }
   parameters_.assign(channels, 0.01f);
   stream_.assign(pixels * channels, 0.0f);
   row_sums_.resize(z(shape_.out_h()) * channels);

@@ -6,6 +6,9 @@
 
 namespace ebnet {
 
+// As many of a layer's rows as have at most so many multiply-accumulates, all of them where possible.
+ConvShape shortened(ConvShape shape, double macs);
+
 class KernelTiming {
  public:
   KernelTiming(const Kernel& kernel, const ConvShape& shape);

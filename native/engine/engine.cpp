@@ -10,7 +10,7 @@ constexpr std::size_t kMostIdle = 16;
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const Model> model, const Options& options)
-    : options_(options), plans_(std::make_shared<Plans>(std::move(model), options.stream, options.limits)) {
+    : options_(options), plans_(std::make_shared<Plans>(std::move(model), options.stream, options.limits, options.cache)) {
   idle_.reserve(kMostIdle);
 }
 

@@ -19,6 +19,7 @@ struct Options {
   int threads = 1;                       // of one call, the caller's included
   StreamType stream = StreamType::fp32;  // of the residual stream
   Limits limits = {};
+  Cache cache = {};  // of the kernels that were measured
 };
 
 class Engine {

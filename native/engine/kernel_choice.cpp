@@ -7,6 +7,7 @@
 
 #include "bconv/timing.h"
 #include "engine/error.h"
+#include "engine/kernel_proof.h"
 
 namespace ebnet {
 
@@ -18,19 +19,9 @@ constexpr double kMostMacs = 32e6;  // of one run: about a tenth of a millisecon
 constexpr int kRuns = 4;            // of each kernel, the first of which does not count
 constexpr double kWorthIt = 0.97;   // of the fixed choice's time: less is noise
 
-// As many of the layer's rows as are quickly run, all of them where possible.
-ConvShape shortened(ConvShape shape) {
-  const double share = kMostMacs / KernelTiming::macs_of(shape);
-  if (share >= 1) return shape;
-  const int rows = std::max(1, static_cast<int>(shape.out_h() * share));
-  const int reach = (rows - 1) * shape.stride_h + shape.dilation_h * (shape.kernel_h - 1) + 1;
-  shape.in_h = std::max(1, reach - 2 * shape.pad_h);
-  return shape;
-}
-
 // The fastest; the last is the fixed choice. They take turns, so that a busy moment slows all of them.
 const Kernel& fastest(const std::vector<const Kernel*>& kernels, const ConvShape& shape) {
-  const ConvShape part = shortened(shape);
+  const ConvShape part = shortened(shape, kMostMacs);
   std::vector<KernelTiming> timings;
   timings.reserve(kernels.size());
   for (const Kernel* kernel : kernels) timings.emplace_back(*kernel, part);
@@ -54,13 +45,14 @@ const Kernel* named(const std::vector<const Kernel*>& kernels, const std::string
 
 }  // namespace
 
-KernelChoice::KernelChoice(Isa isa) : isa_(isa), wanted_(kMeasured) {
+KernelChoice::KernelChoice(Isa isa, const Cache& cache, const std::vector<const Kernel*>& kernels)
+    : isa_(isa), cache_(cache), kernels_(kernels), wanted_(kMeasured) {
   const char* wanted = std::getenv("EBNET_KERNELS");
   if (wanted == nullptr || *wanted == '\0') return;
   wanted_ = wanted;
   if (wanted_ == kMeasured || wanted_ == kFixed) return;
   std::string names;
-  for (const Kernel* kernel : all_kernels()) {
+  for (const Kernel* kernel : kernels_) {
     if (!cpu_supports(kernel->isa)) continue;
     if (wanted_ == kernel->name) {
       forced_ = kernel;
@@ -73,13 +65,24 @@ KernelChoice::KernelChoice(Isa isa) : isa_(isa), wanted_(kMeasured) {
 }
 
 const Kernel& KernelChoice::choose(const ConvShape& shape) {
-  if (forced_ != nullptr && forced_->supports(shape)) return *forced_;
-  const std::vector<const Kernel*> kernels = kernels_for(shape, isa_);
-  if (kernels.size() == 1 || wanted_ != kMeasured) return *kernels.back();
-  if (memory_ == nullptr) memory_ = std::make_unique<KernelMemory>(isa_);
-  if (const Kernel* kernel = named(kernels, memory_->recall(shape))) return *kernel;
-  const Kernel& kernel = fastest(kernels, shape);
-  memory_->remember(shape, kernel.name);
+  if (forced_ != nullptr && forced_->supports(shape) && proven(*forced_, shape)) return *forced_;
+  const bool remembers = wanted_ == kMeasured;
+  if (remembers && memory_ == nullptr) memory_ = std::make_unique<KernelMemory>(isa_, cache_);
+  std::vector<const Kernel*> kernels = kernels_for(shape, isa_, kernels_);
+  if (remembers) {
+    // What is remembered was proved when it was.
+    if (const Kernel* kernel = named(kernels, memory_->recall(shape))) return *kernel;
+  }
+  // Where no kernel of the set is right, those of the sets below; the portable one needs no proof.
+  for (int isa = static_cast<int>(isa_); isa >= static_cast<int>(Isa::portable); --isa) {
+    kernels = kernels_for(shape, static_cast<Isa>(isa), kernels_);
+    const auto wrong = [&](const Kernel* kernel) { return !proven(*kernel, shape); };
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(), wrong), kernels.end());
+    if (!kernels.empty()) break;
+  }
+  if (kernels.empty()) kernels = kernels_for(shape, isa_, kernels_);  // the reference, by request
+  const Kernel& kernel = remembers && kernels.size() > 1 ? fastest(kernels, shape) : *kernels.back();
+  if (remembers) memory_->remember(shape, kernel.name);
   return kernel;
 }
 

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kMostLines = 4096;
 constexpr std::size_t kMostBytes = 512;  // of a line
 
-std::string cache_file() {
+std::string cache_file(const Cache& chosen) {
+  if (chosen.has_value()) return chosen->empty() ? "" : *chosen + "/kernels";
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return std::string(cache) + "/ebnet/kernels";
   const char* home = std::getenv("HOME");
@@ -38,20 +39,22 @@ std::map<std::string, std::string> read(const std::string& file) {
 
 }  // namespace
 
-KernelMemory::KernelMemory(Isa isa) : file_(cache_file()) {
+KernelMemory::KernelMemory(Isa isa, const Cache& cache) : file_(cache_file(cache)) {
   if (file_.empty()) return;
-  prefix_ = std::string(EBNET_VERSION) + '\t' + cpu_name() + '\t' + isa_name(isa) + '\t';
+  prefix_ = std::string(EBNET_VERSION " " EBNET_BUILD) + '\t' + cpu_name() + '\t' + isa_name(isa) + '\t';
   kernels_ = read(file_);
 }
 
-std::string KernelMemory::key_of(const ConvShape& s) const {
-  std::string key = prefix_;
+std::string shape_text(const ConvShape& s) {
+  std::string text;
   for (const int number : {s.in_channels, s.out_channels, s.groups, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
                            s.pad_h, s.pad_w, s.dilation_h, s.dilation_w, s.in_h, s.in_w}) {
-    key += std::to_string(number) + ' ';
+    text += std::to_string(number) + ' ';
   }
-  return key;
+  return text;
 }
+
+std::string KernelMemory::key_of(const ConvShape& shape) const { return prefix_ + shape_text(shape); }
 
 std::string KernelMemory::recall(const ConvShape& shape) const {
   const auto found = kernels_.find(key_of(shape));

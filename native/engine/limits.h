@@ -29,6 +29,13 @@ struct Limits {
   // Of one row of an op: a run can be cancelled between them.
   std::uint64_t row_work = std::uint64_t{1} << 28;
 
+  // What a caller may set; 0 leaves it as it is.
+  void set(std::uint64_t image_work, std::uint64_t image_memory, int image_side) {
+    if (image_work != 0) work = row_work = image_work;
+    if (image_memory != 0) memory = image_memory;
+    if (image_side != 0) side = trained_side = image_side;
+  }
+
   std::uint64_t work_for(std::uint64_t bytes_of_file, std::uint64_t pixels) const {
     constexpr std::uint64_t kFloor = std::uint64_t{1} << 28, kMost = std::uint64_t{1} << 38;
     return work != 0 ? work : std::min(kMost, kFloor + pixels * (bytes_of_file / 8));

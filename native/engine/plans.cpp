@@ -11,8 +11,8 @@ constexpr std::size_t kMostPlans = 32;
 
 }  // namespace
 
-Plans::Plans(std::shared_ptr<const Model> model, StreamType stream, const Limits& limits)
-    : model_(std::move(model)), stream_(stream), limits_(limits), choice_(model_->isa) {}
+Plans::Plans(std::shared_ptr<const Model> model, StreamType stream, const Limits& limits, const Cache& cache)
+    : model_(std::move(model)), stream_(stream), limits_(limits), choice_(model_->isa, cache) {}
 
 std::shared_ptr<const Plan> Plans::of(int height, int width) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -14,7 +14,7 @@ namespace ebnet {
 
 class Plans {
  public:
-  Plans(std::shared_ptr<const Model> model, StreamType stream, const Limits& limits);
+  Plans(std::shared_ptr<const Model> model, StreamType stream, const Limits& limits, const Cache& cache);
 
   const Model& model() const { return *model_; }
   const Limits& limits() const { return limits_; }

@@ -41,7 +41,7 @@ std::uint64_t header_length(const std::uint8_t* data) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::unique_ptr<ebnet::Engine> engine;
-  const ebnet::Options options = {1, static_cast<ebnet::StreamType>(size % 3), small_limits()};
+  const ebnet::Options options = {1, static_cast<ebnet::StreamType>(size % 3), small_limits(), ""};
   const auto source = std::make_shared<ebnet::MemorySource>(data, size);
   if (!ebnet::Engine::load(source, options, &engine)) return 0;
   const auto channels = static_cast<std::size_t>(engine->model().program.in_channels);

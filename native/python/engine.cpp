@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "bconv/bconv.h"
+#include "engine/kernel_proof.h"
 #include "python/arrays.h"
 #include "python/engine.h"
 
@@ -41,6 +42,11 @@ const char* exception_name(Error error) {
 }
 
 void check(const Status& status) {
+  if (!PyErr_Occurred()) {
+    for (const std::string& notice : take_kernel_notices()) {
+      if (PyErr_WarnEx(PyExc_RuntimeWarning, notice.c_str(), 2) != 0) throw nb::python_error();
+    }
+  }
   if (status) return;
   if (PyErr_Occurred()) throw nb::python_error();  // Ctrl-C, see interrupted
   if (status.error == Error::OutOfMemory) throw std::bad_alloc();
@@ -111,24 +117,6 @@ void without_gil(Run&& run) {
   check(status);
 }
 
-// The bounds a caller sets; the others stay as they are.
-Limits limits_of(const nb::dict& settings) {
-  Limits limits;
-  for (const auto& [key, value] : settings) {
-    const auto name = nb::cast<std::string>(key);
-    if (name == "work") {
-      limits.work = limits.row_work = nb::cast<std::uint64_t>(value);
-    } else if (name == "memory") {
-      limits.memory = nb::cast<std::uint64_t>(value);
-    } else if (name == "side") {
-      limits.side = limits.trained_side = nb::cast<int>(value);
-    } else {
-      throw nb::value_error(("no limit is called " + name).c_str());
-    }
-  }
-  return limits;
-}
-
 // Whether a signal's handler has raised something, as Ctrl-C's does. Only the main thread is ever told.
 bool interrupted() {
   nb::gil_scoped_acquire acquire;
@@ -137,8 +125,10 @@ bool interrupted() {
 
 // The path is bytes, as the file system has it: not every name is UTF-8.
 std::unique_ptr<Engine> load(const nb::bytes& path, int threads, const std::string& stream,
-                             const nb::dict& limits) {
-  const Options options = {threads, stream_type_of(stream), limits_of(limits)};
+                             std::uint64_t work,
+                             std::uint64_t memory, int side) {
+  Options options = {threads, stream_type_of(stream), {}, {}};
+  options.limits.set(work, memory, side);
   std::unique_ptr<Engine> engine;
   const std::string name(path.c_str(), path.size());
   without_gil([&] { return Engine::load_file(name, options, &engine); });
@@ -146,8 +136,10 @@ std::unique_ptr<Engine> load(const nb::bytes& path, int threads, const std::stri
 }
 
 std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const std::string& stream,
-                             const nb::dict& limits) {
-  const Options options = {threads, stream_type_of(stream), limits_of(limits)};
+                             std::uint64_t work,
+                             std::uint64_t memory, int side) {
+  Options options = {threads, stream_type_of(stream), {}, {}};
+  options.limits.set(work, memory, side);
   std::unique_ptr<Engine> engine;
   without_gil([&] { return Engine::load(std::make_shared<MemorySource>(data.data(), data.size()), options, &engine); });
   return engine;
@@ -196,9 +188,10 @@ nb::list profile(Engine& engine, const Array& array) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Engine>(module, "Engine", "A packed network, ready to run.")
-      .def_static("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("stream"), nb::arg("limits"))
+      .def_static("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("stream"),
+                  nb::arg("work") = 0, nb::arg("memory") = 0, nb::arg("side") = 0)
       .def_static("load_memory", &load_memory, nb::arg("data"), nb::arg("threads"), nb::arg("stream") = "fp32",
-                  nb::arg("limits") = nb::dict())
+                  nb::arg("work") = 0, nb::arg("memory") = 0, nb::arg("side") = 0)
       .def("run", &run, nb::arg("images"), "(logits [batch, classes], experts [layers, batch])")
       .def("trace", &trace, nb::arg("images"), "run's results and every op's value as [batch, pixels * channels]")
       .def("profile", &profile, nb::arg("images"), "Per op: name, kind, kernel, multiply-accumulates, seconds, shape")

@@ -11,7 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "bconv/kernels.h"
 #include "ebnet.h"
+#include "engine/kernel_choice.h"
+#include "engine/kernel_proof.h"
 
 namespace {
 
@@ -41,8 +44,8 @@ std::vector<float> run(ebnet::Engine& engine, int batch, int height, int width) 
 void good_file(const std::string& content, ebnet::StreamType stream) {
   std::unique_ptr<ebnet::Engine> one, three;
   const auto source = std::make_shared<ebnet::MemorySource>(content.data(), content.size());
-  expect(static_cast<bool>(ebnet::Engine::load(source, {1, stream, {}}, &one)), "load with one thread");
-  expect(static_cast<bool>(ebnet::Engine::load(source, {3, stream, {}}, &three)), "load with three threads");
+  expect(static_cast<bool>(ebnet::Engine::load(source, {1, stream, {}, {}}, &one)), "load with one thread");
+  expect(static_cast<bool>(ebnet::Engine::load(source, {3, stream, {}, {}}, &three)), "load with three threads");
   if (one == nullptr || three == nullptr) return;
   for (const int side : {8, 1, 13, 6}) {
     for (const int batch : {1, 2, 11}) {
@@ -116,25 +119,40 @@ void changed_files(const std::string& content) {
   expect(cut == ebnet::Error::FileTruncated, "a file that was cut off is noticed");
 }
 
-void c_api(const std::string& path, const std::string& content) {
-  ebnet_engine* engine = nullptr;
-  expect(ebnet_load_memory(content.data(), content.size(), 1, &engine) == EBNET_OK, "C: load");
-  expect(ebnet_run_u8(engine, nullptr, 1, 8, 8, nullptr) != EBNET_OK, "C: null pointers");
-  expect(std::string(ebnet_last_error()).find("ArgumentInvalid") == 0, "C: last error");
-  expect(ebnet_plan(engine, 1, 8, 8) == EBNET_OK, "C: plan");
-  expect(ebnet_plan(engine, 1, -8, 8) != EBNET_OK, "C: plan of a wrong size");
-  expect(std::string(ebnet_label(engine, -1)).empty(), "C: label out of range");
-  ebnet_free(engine);
-  ebnet_free(nullptr);
-  expect(ebnet_load("/nowhere.ebn", 1, &engine) != EBNET_OK && engine == nullptr, "C: missing file");
-  expect(ebnet_run_u8(nullptr, nullptr, 1, 8, 8, nullptr) != EBNET_OK, "C: null engine");
-  ebnet_options options = {1, EBNET_STREAM_BF16};
-  expect(ebnet_load_with(path.c_str(), &options, &engine) == EBNET_OK, "C: load with options");
-  ebnet_free(engine);
-  options.stream = 3;
-  expect(ebnet_load_with(path.c_str(), &options, &engine) != EBNET_OK, "C: no such stream");
-  expect(std::string(ebnet_last_error()).find("ArgumentInvalid: stream=3") == 0, "C: the error names it");
-  expect(ebnet_load_with(path.c_str(), nullptr, &engine) != EBNET_OK, "C: no options");
+// The portable kernel in another's clothes, with one wrong bit in the last pixel of what it writes.
+void run_wrong(const ebnet::ConvTask& task) {
+  ebnet::kPortableKernel.run(task);
+  if (task.row_end < task.shape->out_h() || task.row_begin == task.row_end || task.epilogue->bits == nullptr) return;
+  const auto pixels = static_cast<std::size_t>(task.shape->out_h() * task.shape->out_w());
+  const int channels = task.shape->out_channels;
+  task.epilogue->bits[pixels * ebnet::bit_words_per_pixel(channels, task.epilogue->bits_per_group) - 1] ^= 1;
+}
+
+void wrong_kernels() {
+  const ebnet::Kernel& good = ebnet::kPortableKernel;
+  static const ebnet::Kernel wrong = {"wrong",       ebnet::Isa::avx2,  good.supports,
+                                      good.prepare,  good.scratch_bytes, run_wrong};
+  static const ebnet::Kernel right = {"right",       ebnet::Isa::avx2,  good.supports,
+                                      good.prepare,  good.scratch_bytes, good.run};
+  ebnet::ConvShape shape;
+  shape.in_channels = shape.out_channels = 40;
+  shape.kernel_h = shape.kernel_w = 3;
+  shape.pad_h = shape.pad_w = 1;
+  shape.in_h = shape.in_w = 9;
+  static const std::vector<const ebnet::Kernel*> alone = {&good, &wrong}, both = {&good, &right, &wrong};
+  for (const char* how : {"measured", "fixed"}) {
+    setenv("EBNET_KERNELS", how, 1);
+    (void)ebnet::take_kernel_notices();
+    ebnet::KernelChoice without(ebnet::Isa::avx2, "", alone);
+    expect(&without.choose(shape) == &good, "a wrong kernel gives way to the portable one");
+    ebnet::KernelChoice with(ebnet::Isa::avx2, "", both);
+    expect(&with.choose(shape) == &right, "a wrong kernel gives way to a right one of its set");
+    shape.in_w += 1;
+    expect(&with.choose(shape) == &right, "at another size too");
+    const std::size_t said = ebnet::take_kernel_notices().size();
+    expect(said == (std::string(how) == "measured" ? 1u : 0u), "a wrong kernel is named once");
+  }
+  unsetenv("EBNET_KERNELS");
 }
 
 // Their real-valued layers add in different orders, so logits are equal up to rounding.
@@ -176,8 +194,8 @@ int main(int argc, char** argv) {
   }
   damaged_files(content);
   changed_files(content);
-  c_api(argv[1], content);
   instruction_sets(content);
+  wrong_kernels();
   std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -87,7 +87,7 @@ def test_a_size_out_of_proportion_is_refused_by_the_reader() -> None:
     file.metadata["preprocessing"] |= {"size": 8192, "resize": 8192, "crop": 8192}
     with pytest.raises(FormatError, match=r"FieldOutOfRange: preprocessing: field 'size' is 8192, expected 1 to 1024"):
         Engine.load_memory(file.content(), 1)
-    Engine.load_memory(file.content(), 1, "fp32", {"side": 8192})
+    Engine.load_memory(file.content(), 1, side=8192)
 
 
 def test_the_caller_sets_the_limits(tmp_path: Path) -> None:

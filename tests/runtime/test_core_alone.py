@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ebnet
-from tests.builds import SANITIZED
+from tests.builds import SANITIZED, THREADS
 from tests.runtime.tiny_file import TinyFile
 
 pytestmark = pytest.mark.slow  # the sanitized core compiles for more than a minute
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # the sanitized core compiles for more than a min
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, Path]:
-    return {name: SANITIZED.program(name) for name in ("engine_test", "classify")}
+    return {name: SANITIZED.program(name) for name in ("engine_test", "capi_test", "classify")}
 
 
 @pytest.fixture
@@ -37,6 +37,12 @@ def test_engine_is_clean_under_sanitizers(programs: dict[str, Path], file: Path)
     accepted = re.search(r"1500 damaged files: (\d+) accepted", result.stdout)
     assert accepted is not None
     assert int(accepted[1]) > 0
+
+
+def test_the_c_api_is_clean_under_sanitizers(programs: dict[str, Path], file: Path) -> None:
+    result = run(programs["capi_test"], file)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.endswith("0 failures\n")
 
 
 def test_the_c_example_gives_pythons_answer(programs: dict[str, Path], file: Path, tmp_path: Path) -> None:
@@ -63,3 +69,13 @@ def test_the_c_example_reports_errors(programs: dict[str, Path], file: Path, tmp
 
 def test_the_c_api_has_the_packages_version(programs: dict[str, Path]) -> None:
     assert run(programs["engine_test"]).stdout == f"ebnet {ebnet.__version__}\n"
+
+
+@pytest.mark.slow
+def test_many_threads_on_one_model_are_clean_under_thread_sanitizer(file: Path) -> None:
+    result = run(THREADS.program("threads_test"), file, 20)
+    assert result.returncode == 0, result.stdout + result.stderr[-5000:]
+    found = re.search(r"(\d+) runs, 0 failures", result.stdout)
+    assert found is not None
+    assert int(found[1]) > 100
+    assert "WARNING: ThreadSanitizer" not in result.stderr

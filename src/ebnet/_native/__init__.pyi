@@ -16,9 +16,11 @@ class Engine:
     """A packed network, ready to run."""
 
     @staticmethod
-    def load(path: bytes, threads: int, stream: str, limits: dict) -> Engine: ...
+    def load(path: bytes, threads: int, stream: str, work: int = 0, memory: int = 0, side: int = 0) -> Engine: ...
     @staticmethod
-    def load_memory(data: bytes, threads: int, stream: str = "fp32", limits: dict = {}) -> Engine: ...
+    def load_memory(
+        data: bytes, threads: int, stream: str = "fp32", work: int = 0, memory: int = 0, side: int = 0
+    ) -> Engine: ...
     def run(self, images: Array[Any]) -> tuple:
         """(logits [batch, classes], experts [layers, batch])"""
 

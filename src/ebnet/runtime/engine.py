@@ -49,7 +49,7 @@ def load(
         file = resolve(file)
     if stream not in STREAM_TYPES:
         raise ConfigError(f"stream={stream!r}: expected one of {', '.join(STREAM_TYPES)}")
-    return Engine(NativeEngine.load(os.fsencode(file), count, stream, limits.to_dict() if limits else {}), file)
+    return Engine(NativeEngine.load(os.fsencode(file), count, stream, **(limits.to_dict() if limits else {})), file)
 
 
 def _parsed(text: str) -> Any:

@@ -1,0 +1,66 @@
+#include "bconv/proof.h"
+
+#include <cmath>
+
+#include "bconv/kernels.h"
+#include "bconv/made_up.h"
+#include "bconv/timing.h"
+
+namespace ebnet {
+namespace {
+
+constexpr double kMostMacs = 5e5;
+
+std::size_t z(int value) { return static_cast<std::size_t>(value); }
+
+struct Numbers {
+  std::vector<std::int32_t> dots;
+  std::vector<float> stream, row_sums;
+  std::vector<std::uint64_t> bits;
+  bool operator==(const Numbers& other) const {
+    return dots == other.dots && stream == other.stream && row_sums == other.row_sums && bits == other.bits;
+  }
+};
+
+Numbers run(const Kernel& kernel, const ConvShape& shape, const MadeUpLayer& layer) {
+  const std::size_t channels = z(shape.out_channels);
+  const std::size_t pixels = z(shape.out_h()) * z(shape.out_w());
+  Numbers numbers;
+  numbers.dots.resize(pixels * channels);
+  numbers.stream.resize(pixels * channels);
+  numbers.row_sums.resize(z(shape.out_h()) * channels);
+  numbers.bits.resize(pixels * bit_words_per_pixel(shape.out_channels, shape.out_channels));
+  for (std::size_t i = 0; i < numbers.stream.size(); ++i) numbers.stream[i] = std::sin(static_cast<float>(i));
+  std::vector<float> scale(channels), slope(channels), bn_shift(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    scale[c] = 0.02f + 0.001f * static_cast<float>(c % 17);
+    slope[c] = 0.25f - 0.03f * static_cast<float>(c % 13);
+    bn_shift[c] = 0.1f * static_cast<float>(c % 7) - 0.3f;
+  }
+  Epilogue e;
+  e.scale = e.bn_scale = scale.data();
+  e.slope = slope.data();
+  e.bn_shift = bn_shift.data();
+  e.skip = e.stream = numbers.stream.data();
+  e.skip_stride = e.stream_stride = channels;
+  e.bits = numbers.bits.data();
+  e.bits_per_group = shape.out_channels;
+  e.row_sums = numbers.row_sums.data();
+  e.dots = numbers.dots.data();
+  const PackedWeights weights = kernel.prepare(layer.canonical.data(), shape);
+  AlignedBytes scratch(kernel.scratch_bytes(shape));
+  const int half = shape.out_h() / 2;
+  kernel.run({&shape, &weights, layer.input.data(), &e, 0, half, scratch.data()});
+  kernel.run({&shape, &weights, layer.input.data(), &e, half, shape.out_h(), scratch.data()});
+  return numbers;
+}
+
+}  // namespace
+
+bool agrees_with_portable(const Kernel& kernel, const ConvShape& shape) {
+  const ConvShape part = shortened(shape, kMostMacs);
+  const MadeUpLayer layer = made_up_layer(part);
+  return run(kernel, part, layer) == run(kPortableKernel, part, layer);
+}
+
+}  // namespace ebnet
