@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   for (int i = argc - 1; i >= 2; --i) sides.push_back(std::atoi(argv[i]));
 
   int failures = 0;
-  for (const Isa isa : {Isa::reference, Isa::portable, Isa::avx2, Isa::avx512, Isa::amx}) {
+  for (const Isa isa : {Isa::reference, Isa::portable, Isa::simd128, Isa::neon, Isa::avx2, Isa::avx512, Isa::amx}) {
     const char* name = ebnet::isa_name(isa);
     if (!ebnet::cpu_supports(isa)) {
       std::printf("%s: not run, this CPU lacks it\n", name);
