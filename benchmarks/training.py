@@ -30,11 +30,11 @@ from cpu import cpu_name, pinned
 
 HERE = Path(__file__).parent.parent
 SET_UPS: dict[str, tuple[str, dict[str, Any]]] = {
-    "evidence": ("evidence", {}),
+    "evidence": ("evidence-short", {}),
     "demo": ("demo", {}),
     "imagenette": ("imagenette", {}),
     "cifar": (
-        "evidence",
+        "evidence-short",
         {
             "network.arch": "1111-0.5-1:1:1:1",
             "network.stem": "cifar",

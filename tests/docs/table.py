@@ -104,7 +104,7 @@ SHORTER = [
         r"ebnet reproduce (?!--list)",
         "stripes of 8 pixels on a tiny network, one seed of one epoch, without the claims' own lengths",
         f"{TRIED} {STRIPES_IN_MEMORY}",
-        {" --data imagenette": ""},
+        {" --data cifar10-folders": ""},
     ),
     Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),

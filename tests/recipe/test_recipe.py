@@ -3,7 +3,7 @@
 import pytest
 
 from ebnet.errors import ConfigError
-from ebnet.recipe.settings import PHASE_NAMES, load_recipe, parse_recipe, recipe_names
+from ebnet.recipe.settings import PHASE_NAMES, Routing, load_recipe, parse_recipe, recipe_names
 from ebnet.recipe.text import read_toml
 
 
@@ -13,17 +13,34 @@ def test_the_shipped_recipes_are_all_valid_and_survive_being_written() -> None:
         "cifar100",
         "demo",
         "evidence",
+        "evidence-short",
+        "evidence-tiny",
         "fashion-mnist",
         "imagenet",
         "imagenet-distilled",
+        "imagenet-steady",
         "imagenet-strong-teacher",
         "imagenette",
+        "zoo-cifar10",
+        "zoo-digits",
+        "zoo-fashion-mnist",
+        "zoo-imagenette",
     ]
     for name in recipe_names():
         recipe = load_recipe(name)
-        assert recipe.name == name
+        assert recipe.name == {"evidence-short": "evidence"}.get(name, name)  # records are known by that name
         assert recipe.description
         assert parse_recipe(read_toml(recipe.to_toml(), name)) == recipe
+
+
+def test_recipes_for_users_route_steadily_and_the_papers_as_the_paper() -> None:
+    for name in recipe_names():
+        ours = Routing(gate_start="clusters", gate_rate=0.1, coupling=1.0)
+        paper = name == "evidence-short" or (name.startswith("imagenet-") and name != "imagenet-steady")
+        assert load_recipe(name).routing == (Routing() if paper or name == "imagenet" else ours)
+    steady, imagenet = (load_recipe(name) for name in ("imagenet-steady", "imagenet"))
+    same = {"name": "imagenet", "description": imagenet.description, "routing": Routing()}
+    assert steady.model_copy(update=same) == imagenet
 
 
 def test_imagenet_is_trained_as_the_paper_says() -> None:

@@ -50,6 +50,7 @@ def test_holds_every_figure(report: Report) -> None:
         "accuracy-curves",
         "loss-curves",
         "phase-accuracy",
+        "routing-churn",
         "expert-usage",
         "classes-of-experts",
         "features",

@@ -54,6 +54,8 @@ def test_every_stage_has_one_record_without_weights(tried: Order) -> None:
         assert record["stage"] == link.phase
         assert record["seed"] == link.recipe.seed
         assert 0 <= record["top1"] <= 1
+        assert 0 <= record["train_top1"] <= 1
+        assert ("churn" in record["epochs"][0]) == (record["recipe"]["network"]["experts"] > 1)
         assert len(record["epochs"]) == 1
         assert record["epochs"][0]["top1"] == record["top1"]
         assert "root" not in record["recipe"]["data"]
@@ -64,7 +66,9 @@ def test_differences_are_those_of_the_records(tried: Order) -> None:
     judgement = judge(load_claim("mixup"), Records(tried.results), TINY)
     finding = judgement.findings[0]
     with_, without = ({run.seed: run for run in judgement.of(name)} for name in ("mixup", "without"))
-    for seed in range(3):
+    first = load_claim("mixup").first_seed
+    assert list(finding.values) == [first, first + 1, first + 2]
+    for seed in finding.values:
         files = [
             json.loads((tried.results / "runs" / f"{run.phases[-1]['key']}.json").read_text())
             for run in (with_[seed], without[seed])
@@ -94,7 +98,7 @@ def test_a_chain_of_stages_is_the_run_it_is_cut_from(tmp_path: Path, tried: Orde
 
     from ebnet.train.pipeline import train
 
-    recipe = load_claim("mixup").recipe_of("mixup", 0, TINY)
+    recipe = load_claim("mixup").recipe_of("mixup", load_claim("mixup").first_seed, TINY)
     train(recipe, tmp_path / "whole")
     last = judge(load_claim("mixup"), Records(tried.results), TINY).of("mixup")[0].phases[-1]
     whole, cut = (
@@ -177,5 +181,5 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 
 
 def test_a_page_without_records_says_so(tmp_path: Path) -> None:
-    page = document(Records(tmp_path))
+    page = document(Records(tmp_path), Records(tmp_path / "pilots"))
     assert "Not run: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11." in page

@@ -4,7 +4,7 @@ from math import isnan, sqrt
 
 import pytest
 
-from ebnet.reproduce.verdict import DOES_NOT_SHOW, NOT_RUN, SHOWS, UNDECIDED, Finding
+from ebnet.reproduce.verdict import DOES_NOT_SHOW, NOT_RUN, SHOWS, UNDECIDED, Finding, Run
 
 
 def finding(*values: float, bar: float = 1.0, equal: bool = False) -> Finding:
@@ -51,3 +51,19 @@ def test_equality(values: tuple[float, ...], verdict: str) -> None:
 
 def test_one_seed_has_no_error() -> None:
     assert isnan(finding(1.0).error)
+
+
+def test_stage_one_is_the_last_phase_of_it_whether_or_not_stage_two_follows() -> None:
+    one, four = {"stage": "stage1-one-expert", "top1": 0.5}, {"stage": "stage1-experts", "top1": 0.6}
+    last = {"stage": "stage2", "top1": 0.4, "epochs": [{"top1": 0.1}]}
+    for stages, stage1 in (((one, four, last), 60.0), ((one, last), 50.0)):
+        assert Run("a", 0, stages).accuracy("stage1") == stage1
+        assert Run("a", 0, stages).accuracy("stage2") == 40.0
+    alone = {**four, "epochs": [{"top1": 0.2}]}
+    assert Run("a", 0, (one, alone)).accuracy("stage1") == 60.0
+    assert Run("a", 0, ({**one, "epochs": [{"top1": 0.2}]},)).accuracy("stage1") == 50.0
+
+
+def test_a_way_is_told_before_what_is_compared() -> None:
+    assert Finding("a against b", {}, 1.0, True, way="at equal training").told == "at equal training: a against b"
+    assert finding(1.0).told == "a against b"

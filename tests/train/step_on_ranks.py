@@ -1,9 +1,12 @@
 """Run by the distributed test, alone or under torchrun: one training step, its gradients and statistics to a file."""
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 from ebnet.data import Loader, Normalise, PadCrop
 from ebnet.models.network import ExpertBinaryNetwork
@@ -13,8 +16,10 @@ from ebnet.train.distributed import process_group, rank, world_size
 from ebnet.train.gate_start import start_gates_from_clusters
 from ebnet.train.loop import Trainer
 from ebnet.train.metrics import averages
+from ebnet.train.outside_teacher import TEACHERS, outside_logits
 from ebnet.train.phases import PHASES
 from ebnet.train.pictures import Pictures
+from tests.train.test_outside_teacher import photos
 from tests.train.tiny import pictures, tiny
 
 
@@ -35,8 +40,17 @@ def main(out: str) -> None:
         tensors |= {f"buffer {name}": value.float() for name, value in network.named_buffers()}
         tensors["terms"] = torch.tensor([mean for _, mean in sorted(averages(meter).items())])
         tensors |= {f"gate {name}": value for name, value in _gates_from_clusters(recipe).items()}
+        tensors["opinions"] = _opinions(f"{out}-teacher").float()
         if rank() == 0:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, out)
+
+
+def _opinions(file: str) -> torch.Tensor:
+    """Of a stand-in for the teacher from outside, on a number of images that two processes cannot share evenly."""
+    torch.manual_seed(2)
+    stand_in = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 1000))
+    TEACHERS["efficientnet-lite0"] = replace(TEACHERS["efficientnet-lite0"], load=lambda: stand_in)
+    return outside_logits("efficientnet-lite0", 32, photos(33), Path(file), torch.device("cpu"))
 
 
 def _gates_from_clusters(recipe: Recipe) -> dict[str, torch.Tensor]:
@@ -45,7 +59,8 @@ def _gates_from_clusters(recipe: Recipe) -> dict[str, torch.Tensor]:
     torch.manual_seed(1)
     network = ExpertBinaryNetwork(stage.config(recipe, 10, 3), stage.precision).replicate(3)
     opened = Pictures.open(recipe.data, pictures())
-    pixels = opened.normalise.tensor(opened.sample(opened.train, 40, divided=True))
+    images, _ = opened.sample(opened.train, 40, divided=True)
+    pixels = opened.normalise.tensor(images)
     assert len(pixels) == 40 // world_size()
     start_gates_from_clusters(network, pixels, recipe.seed)
     return {name: value for name, value in network.state_dict().items() if ".gate." in name}

@@ -27,7 +27,7 @@ def _run(command: list[str]) -> str:
 
 @pytest.mark.slow
 def test_two_processes_take_the_same_step_as_one(tmp_path: Path) -> None:
-    """Gradients (of coupled experts), statistics, losses and gates from clusters, with mixup, a teacher and experts.
+    """Gradients of coupled experts, statistics, losses, gates from clusters and what an outside teacher says.
 
     Whole runs drift apart through rounding: Adam turns a gradient of 1e-9 into a full step of either sign.
     """

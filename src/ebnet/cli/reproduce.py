@@ -7,9 +7,14 @@ import typer
 
 
 def reproduce(
-    claims: Annotated[list[str] | None, typer.Argument(help="Names or numbers (see --list), or all.")] = None,
+    claims: Annotated[
+        list[str] | None, typer.Argument(help="Names or numbers (see --list), or all, second, short, pilots.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Directory of the data set.")] = None,
-    seeds: Annotated[int, typer.Option(help="Paired runs of every variant; a verdict needs 3.", min=1)] = 3,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Paired runs of each variant; a verdict needs 3. [default: what the claim says]", min=1),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes. [default: one a core]", min=1)] = None,
     results: Annotated[Path, typer.Option(help="Where the records are kept: JSON, no weights.")] = Path("results"),
     work: Annotated[Path, typer.Option(help="Where the networks are trained.")] = Path("runs/reproduce"),
@@ -28,23 +33,25 @@ def reproduce(
 
         ebnet reproduce --list
 
-        ebnet reproduce experts condconv --data imagenette
+        ebnet reproduce experts condconv --data cifar10-folders --work /scratch/reproduce
 
-        ebnet reproduce all --data imagenette --set schedule.epochs=40 --results results-long
+        ebnet reproduce all --data cifar10-folders --set schedule.epochs=40 --results results-long
+
+        ebnet reproduce short --data imagenette     # the first trials, where data is short
     """
     import json
     import os
 
     from rich.console import Console
 
-    from ebnet.reproduce.claim import claim_names, load_claim
+    from ebnet.reproduce.claim import load_claim
     from ebnet.reproduce.records import Records
     from ebnet.reproduce.tables import listing, summary
     from ebnet.reproduce.verdict import judge
 
     if not claims and not list_:
         raise typer.BadParameter("which claims? `ebnet reproduce --list` shows them; `all` takes every one")
-    wanted = tuple(load_claim(name).name for name in claims or ["all"] if name != "all") or tuple(claim_names())
+    wanted = tuple(dict.fromkeys(found for name in claims or ["all"] for found in _claims_of(name)))
     overrides = tuple(set_ or ())
     if not list_:
         from ebnet.reproduce.observe import carry_out
@@ -58,3 +65,15 @@ def reproduce(
         typer.echo(json.dumps([summary(judgement) for judgement in judgements]))
     else:
         Console().print(listing(judgements))
+
+
+def _claims_of(name: str) -> list[str]:
+    """One claim, or all of a chapter."""
+    from ebnet.reproduce.claim import claim_names, load_claim
+
+    match name:
+        case "all":
+            return claim_names()
+        case "second" | "short" | "pilots":
+            return claim_names(name)
+    return [load_claim(name).name]

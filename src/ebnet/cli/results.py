@@ -18,7 +18,7 @@ def results(
     """
     from ebnet.errors import DataError
     from ebnet.files import write_atomically
-    from ebnet.reproduce.claim import claim_names, load_claim
+    from ebnet.reproduce.claim import CHAPTERS, claim_names, load_claim
     from ebnet.reproduce.document import document
     from ebnet.reproduce.figures import save_figure
     from ebnet.reproduce.records import Records
@@ -26,10 +26,12 @@ def results(
 
     if not (directory / "runs").is_dir():
         raise DataError(f"{directory} holds no records; `ebnet reproduce all` makes them")
-    records = Records(directory)
+    records, pilots = Records(directory), Records(directory / "pilots")
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(out, document(records).encode())
-    for judgement in (judge(load_claim(name), records) for name in claim_names()):
+    write_atomically(out, document(records, pilots).encode())
+    for name in (name for chapter in CHAPTERS for name in claim_names(chapter)):
+        claim = load_claim(name)
+        judgement = judge(claim, pilots if claim.chapter == "pilots" else records)
         if judgement.tried:
-            save_figure(judgement, out.parent / "figures" / f"results-{judgement.claim.name}.svg")
-    typer.echo(f"{out}: written from {sum(1 for _ in (directory / 'runs').glob('*.json'))} records")
+            save_figure(judgement, out.parent / "figures" / f"results-{name}.svg")
+    typer.echo(f"{out}: written from {sum(1 for _ in directory.glob('**/runs/*.json'))} records")

@@ -24,6 +24,7 @@ Count = Annotated[int, Field(ge=1)]
 ArchName = Annotated[str, BeforeValidator(lambda name: str(name) if isinstance(name, int) else name)]
 """The paper's notation; `1133` without quotes is a number to TOML."""
 Decay = Positive | Literal["cosine"]
+OutsideTeacher = Literal["efficientnet-lite0"]
 
 
 class _Table(BaseModel):
@@ -135,6 +136,10 @@ class PhaseTable(_Table):
 class Distillation(_Table):
     """The loss added in stages that have a teacher (Real-to-Binary: knowledge distillation and attention transfer)."""
 
+    teacher: OutsideTeacher | None = None
+    """A network that others trained on ImageNet; its logits teach every phase (`ebnet.train.outside_teacher`)."""
+    teacher_side: Annotated[int, Field(ge=32, multiple_of=32)] = 224
+    """Side of the square that it sees."""
     logits_weight: NotNegative = 1.0
     temperature: Positive = 1.0
     attention_weight: NotNegative = 1.0

@@ -7,9 +7,11 @@ from ebnet.cost.table import megabytes, short
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.pretrained import load_pretrained
 from ebnet.recipe.phases import PhaseName
+from ebnet.recipe.settings import Recipe
 from ebnet.report.costs import cost_figures, float_bytes
 from ebnet.report.observe import classes_of_experts, embedding, observe
 from ebnet.report.page import Report, Section, Thumbnails
+from ebnet.report.routing import routing_steadiness, routing_warnings
 from ebnet.report.speed import read_bench, speed_facts, speed_sections
 from ebnet.report.training import TrainingRecord, curves, expert_usage, phase_accuracy, read_training
 from ebnet.runs.directory import RunDirectory, load_phase
@@ -39,7 +41,7 @@ def run_report(path: Path, bench: Path | None = None, data: Path | None = None) 
     thumbnails: Thumbnails | None = None
     facts = _accuracy_facts(record)
     if network is not None:
-        expert_sections, thumbnails = _experts(network, record, Pictures.open(recipe.data))
+        expert_sections, thumbnails = _experts(network, record, recipe)
         sections += expert_sections
         costs = profile(network.config, recipe.data.size)
         text = f"Counted, not measured; {network.config.arch} at {recipe.data.size} x {recipe.data.size}."
@@ -70,9 +72,9 @@ def _network(run: RunDirectory) -> tuple[ExpertBinaryNetwork | None, PhaseName |
 
 
 def _experts(
-    network: ExpertBinaryNetwork, record: TrainingRecord, pictures: Pictures
+    network: ExpertBinaryNetwork, record: TrainingRecord, recipe: Recipe
 ) -> tuple[list[Section], Thumbnails | None]:
-    seen, experts = observe(network, pictures), network.config.experts
+    seen, experts = observe(network, Pictures.open(recipe.data)), network.config.experts
     scatter, thumbnails = embedding(seen, experts)
     if not seen.layers:
         return [Section("Features", "", scatter)], thumbnails
@@ -80,7 +82,10 @@ def _experts(
         f"Every binary layer has {experts} sets of weights and a gate that picks one for each picture. "
         f"Seen on {len(seen.labels)} test pictures, of which {seen.accuracy:.1%} are recognised."
     )
-    figures = [*expert_usage(record.usage), *classes_of_experts(seen, experts), *scatter]
+    warnings = routing_warnings(record, recipe)
+    if warnings:
+        text += f" Warning: {' '.join(warnings)}"
+    figures = [*routing_steadiness(record), *expert_usage(record.usage), *classes_of_experts(seen, experts), *scatter]
     return [Section("Experts", text, figures)], thumbnails
 
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -12,6 +12,15 @@ from ebnet.recipe.text import explain, read_toml
 
 SEEDS = 3
 """Seeds that a verdict needs at least."""
+
+Chapter = Literal["claims", "second", "short", "pilots"]
+CHAPTERS: tuple[Chapter, ...] = get_args(Chapter)
+"""The claims where they can show; a second look at some, with more classes; the first trials, on few images; and the
+trials that chose the set-ups."""
+
+Way = Literal["as the paper compares", "at equal training", "with our routing"]
+"""The paper's experts train one phase more than the network they are compared with, and by its own routing; at equal
+training both have every phase; with our routing, both have every phase and the experts `[routing]`."""
 
 
 class _Table(BaseModel):
@@ -29,6 +38,8 @@ class Comparison(_Table):
     """Points of top-1 that the paper gains on ImageNet."""
     within: Annotated[float, Field(gt=0)] | None = None
     """Points of top-1 by which two differ at most that the paper finds equal."""
+    way: Way | None = None
+    """How it is told, where a claim is told in several ways."""
     decides: bool = True
     """Whether the claim's verdict rests on it; the others are told beside."""
 
@@ -51,6 +62,11 @@ class Claim(_Table):
     number: int
     name: str
     title: str
+    chapter: Chapter = "claims"
+    seeds: Annotated[int, Field(ge=1)] = SEEDS
+    """How many, unless told otherwise."""
+    first_seed: Annotated[int, Field(ge=0)] = 0
+    """The others follow; those that chose a set-up must not be among those that confirm it."""
     says: str
     """What the paper says, with its numbers."""
     setting: str = ""
@@ -71,10 +87,13 @@ class Claim(_Table):
 @cache
 def _claims() -> dict[str, Claim]:
     found = []
-    for entry in (files("ebnet") / "reproduce" / "claims").iterdir():
-        if entry.name.endswith(".toml"):
-            found.append(parse_claim(read_toml(entry.read_text(encoding="utf-8"), entry.name), entry.name))
-    return {claim.name: claim for claim in sorted(found, key=lambda claim: claim.number)}
+    for chapter in CHAPTERS:
+        for entry in (files("ebnet") / "reproduce" / chapter).iterdir():
+            if entry.name.endswith(".toml"):
+                values = read_toml(entry.read_text(encoding="utf-8"), entry.name) | {"chapter": chapter}
+                found.append(parse_claim(values, entry.name))
+    found.sort(key=lambda claim: (CHAPTERS.index(claim.chapter), claim.number))
+    return {claim.name: claim for claim in found}
 
 
 def parse_claim(values: dict[str, Any], source: str) -> Claim:
@@ -93,17 +112,18 @@ def parse_claim(values: dict[str, Any], source: str) -> Claim:
     return claim
 
 
-def claim_names() -> list[str]:
-    """The claims in the paper's order of this project (their numbers)."""
-    return list(_claims())
+def claim_names(chapter: Chapter = "claims") -> list[str]:
+    """The claims of a chapter, by their numbers."""
+    return [name for name, claim in _claims().items() if claim.chapter == chapter]
 
 
 def load_claim(name: str) -> Claim:
-    """By name or by number."""
+    """By name or, of the claims where they can show, by number."""
     claims = _claims()
-    by_number = {str(claim.number): claim for claim in claims.values()}
+    by_number = {str(claim.number): claim for claim in claims.values() if claim.chapter == "claims"}
     found = claims.get(name) or by_number.get(name)
     if found is None:
-        listed = ", ".join(f"{claim.number} {claim.name}" for claim in claims.values())
-        raise ConfigError(f"no claim is called {name!r}; those are: {listed}")
+        listed = ", ".join(f"{claim.number} {claim.name}" for claim in by_number.values())
+        others = ", ".join(claim.name for claim in claims.values() if claim not in by_number.values())
+        raise ConfigError(f"no claim is called {name!r}; those are: {listed}; of other chapters: {others}")
     return found

@@ -5,20 +5,28 @@ from importlib.resources import files
 from statistics import mean, stdev
 
 from ebnet.recipe.phases import PHASE_NAMES, title
-from ebnet.reproduce.claim import claim_names, load_claim
+from ebnet.reproduce.claim import CHAPTERS, claim_names, load_claim
 from ebnet.reproduce.records import Records
-from ebnet.reproduce.tables import amount
-from ebnet.reproduce.verdict import NOT_RUN, Judgement, Run, judge
+from ebnet.reproduce.tables import amount, verdict_told
+from ebnet.reproduce.verdict import Judgement, Run, judge
 
 
-def document(records: Records) -> str:
-    """The whole page."""
-    judgements = [judge(load_claim(name), records) for name in claim_names()]
-    tried = [judgement for judgement in judgements if judgement.tried]
-    parts = [_template("head.md"), _overview(judgements), _effort(judgements)]
-    for judgement in tried:
-        parts += ["\n".join(_claim(judgement))]
-    parts += ["\n".join(_runs(tried)), _template("full-scale.md")]
+def document(records: Records, pilots: Records) -> str:
+    """The whole page; the pilots have records of their own."""
+    judgements = {
+        chapter: [judge(load_claim(n), pilots if chapter == "pilots" else records) for n in claim_names(chapter)]
+        for chapter in CHAPTERS
+    }
+    parts = [_template("head.md")]
+    for chapter, of_chapter in judgements.items():
+        tried = [judgement for judgement in of_chapter if judgement.tried]
+        if chapter != "claims":
+            if not tried:
+                continue
+            parts.append(_template(f"{chapter}.md"))
+        parts += [_overview(of_chapter), _effort(of_chapter), *("\n".join(_claim(judgement)) for judgement in tried)]
+    everything = [judgement for of_chapter in judgements.values() for judgement in of_chapter if judgement.tried]
+    parts += ["\n".join(_runs(everything)), _template("full-scale.md")]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -29,12 +37,14 @@ def _template(name: str) -> str:
 def _overview(judgements: list[Judgement]) -> str:
     rows = ["| | claim | compared | points | seeds | verdict |", "|---|---|---|---|---|---|"]
     for judgement in judgements:
-        deciding = [finding for finding in judgement.findings if finding.decides]
-        for at, finding in enumerate(deciding):
+        told = [finding for finding in judgement.findings if finding.decides or (finding.way and judgement.tried)]
+        for at, finding in enumerate(told):
             claim = judgement.claim
             start = f"| {claim.number} | [{claim.title}](#{claim.name}) " if at == 0 and judgement.tried else None
             start = start or (f"| {claim.number} | {claim.title} " if at == 0 else "| | ")
-            rows.append(f"{start}| {finding.what} | {amount(finding)} | {len(finding.values)} | {finding.verdict} |")
+            rows.append(
+                f"{start}| {finding.told} | {amount(finding)} | {len(finding.values)} | {verdict_told(finding)} |"
+            )
     return "\n".join(rows)
 
 
@@ -58,32 +68,39 @@ def _claim(judgement: Judgement) -> Iterator[str]:
     yield "|---|---|---|---|"
     for finding in judgement.findings:
         by_seed = ", ".join(f"{value:+.2f}" for value in finding.values.values())
-        verdict = finding.verdict if finding.decides or finding.verdict == NOT_RUN else f"({finding.verdict})"
-        yield f"| {finding.what} | {by_seed} | {amount(finding)} | {verdict} |"
+        yield f"| {finding.told} | {by_seed} | {amount(finding)} | {verdict_told(finding)} |"
 
 
 def _variants(judgement: Judgement) -> Iterator[str]:
-    """One variant a row: the mean accuracy of every phase over the seeds, and what the finished network costs."""
+    """One variant a row: mean accuracies over the seeds, and what the finished network costs."""
     phases = [name for name in PHASE_NAMES if any(name == s["stage"] for run in judgement.runs for s in run.phases)]
     titles = " | ".join(f"{title(phase)}, %" for phase in phases)
-    yield f"| | {titles} | MBOPs | MFLOPs | kB | seeds |"
-    yield "|" + "---|" * (len(phases) + 5)
+    yield f"| | {titles} | training images, % | MBOPs | MMACs | kB | seeds |"
+    yield "|" + "---|" * (len(phases) + 6)
     for variant in judgement.claim.variants:
         runs = judgement.of(variant)
         whole = [run for run in runs if not run.failed]
         if not whole:
             continue
-        cells = " | ".join(_accuracy(whole, phase) for phase in phases)
+        cells = " | ".join([*(_accuracy(whole, phase) for phase in phases), _training_accuracy(whole)])
         cost = whole[0].phases[-1]["cost"]
-        sizes = f"{cost['bops'] / 1e6:.3f} | {cost['flops'] / 1e6:.3f} | {cost['bytes_fp16'] / 1e3:.1f}"
+        sizes = f"{cost['bops'] / 1e6:.3f} | {cost['real_macs'] / 1e6:.3f} | {cost['bytes_fp16'] / 1e3:.1f}"
         yield f"| {variant} | {cells} | {sizes} | {len(whole)} |"
         for run in runs:
             if run.failed:
-                yield f"| {variant}, seed {run.seed} | training broke down |" + " |" * (len(phases) + 3)
+                yield f"| {variant}, seed {run.seed} | training broke down |" + " |" * (len(phases) + 4)
 
 
 def _accuracy(runs: list[Run], phase: str) -> str:
-    values = [100 * s["top1"] for run in runs for s in run.phases if s["stage"] == phase]
+    return _mean([100 * s["top1"] for run in runs for s in run.phases if s["stage"] == phase])
+
+
+def _training_accuracy(runs: list[Run]) -> str:
+    """Of the finished network; the first trials did not keep it."""
+    return _mean([100 * run.phases[-1]["train_top1"] for run in runs if "train_top1" in run.phases[-1]])
+
+
+def _mean(values: list[float]) -> str:
     if not values:
         return "-"
     return f"{mean(values):.2f}" + (f" ± {stdev(values) / len(values) ** 0.5:.2f}" if len(values) > 1 else "")

@@ -12,7 +12,8 @@ from ebnet.reproduce.claim import load_claim
 @dataclass(frozen=True)
 class Order:
     claims: tuple[str, ...]
-    seeds: int
+    seeds: int | None
+    """How many; None leaves it to each claim."""
     work: Path
     """Where networks are trained: one directory a phase."""
     results: Path
@@ -25,7 +26,7 @@ class Order:
         found: dict[str, Link] = {}
         for name in self.claims:
             claim = load_claim(name)
-            for seed in range(self.seeds):
+            for seed in range(claim.first_seed, claim.first_seed + (self.seeds or claim.seeds)):
                 for variant in claim.variants:
                     for link in chain(claim.recipe_of(variant, seed, self.overrides)):
                         found.setdefault(link.key, link)

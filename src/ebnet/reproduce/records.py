@@ -63,14 +63,20 @@ class Records:
         }
 
     def record(
-        self, link: Link, result: PhaseResult, epochs: list[dict[str, Any]], network: ExpertBinaryNetwork
+        self,
+        link: Link,
+        result: PhaseResult,
+        train_top1: float,
+        epochs: list[dict[str, Any]],
+        network: ExpertBinaryNetwork,
     ) -> dict[str, Any]:
-        """The record of a finished phase."""
+        """The record of a finished phase; `train_top1` is of training images, as validation shows them."""
         cost = profile(network, link.recipe.data.size).to_dict()
         return self._identity(link) | {
             "top1": result.top1,
             "top5": result.top5,
             "loss": result.loss,
+            "train_top1": train_top1,
             "usage": result.usage,
             "seconds": result.seconds,
             "images_per_second": result.images_per_second,

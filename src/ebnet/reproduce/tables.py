@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ebnet.reproduce.verdict import Finding, Judgement
+from ebnet.reproduce.verdict import NOT_RUN, Finding, Judgement
 
 
 def listing(judgements: list[Judgement]) -> Table:
@@ -14,8 +14,7 @@ def listing(judgements: list[Judgement]) -> Table:
         first = True
         for finding in judgement.findings:
             start = (str(judgement.claim.number), judgement.claim.name) if first else ("", "")
-            verdict = finding.verdict if finding.decides else f"({finding.verdict})"
-            table.add_row(*start, finding.what, amount(finding), str(len(finding.values)), verdict)
+            table.add_row(*start, finding.told, amount(finding), str(len(finding.values)), verdict_told(finding))
             first = False
     return table
 
@@ -27,6 +26,11 @@ def amount(finding: Finding) -> str:
     return f"{finding.mean:+.2f}" + (f" ± {finding.error:.2f}" if len(finding.values) > 1 else "")
 
 
+def verdict_told(finding: Finding) -> str:
+    """In parentheses where nothing rests on it."""
+    return finding.verdict if finding.decides or finding.verdict == NOT_RUN else f"({finding.verdict})"
+
+
 def summary(judgement: Judgement) -> dict[str, Any]:
     return {
         "number": judgement.claim.number,
@@ -36,6 +40,7 @@ def summary(judgement: Judgement) -> dict[str, Any]:
         "findings": [
             {
                 "what": finding.what,
+                "way": finding.way,
                 "by_seed": finding.values,
                 "mean": finding.mean if finding.values else None,
                 "standard_error": finding.error if len(finding.values) > 1 else None,

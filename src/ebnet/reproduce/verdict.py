@@ -30,6 +30,11 @@ CONFIDENCE = 0.95
 CORRELATED = 0.5
 
 
+def uncertainty(values: list[float]) -> float:
+    """t s: how far the mean of several values may be off, by the rule."""
+    return float(t.ppf(CONFIDENCE, len(values) - 1)) * stdev(values) / sqrt(len(values))
+
+
 @dataclass(frozen=True)
 class Run:
     """One variant and seed: the records of its phases, in order."""
@@ -44,8 +49,9 @@ class Run:
 
     def accuracy(self, measure: str) -> float | None:
         """Percent; None where that epoch was not validated."""
-        last, before = self.phases[-1], self.phases[-2]
-        of = {"stage2": last, "stage1": before, "first-epoch": last["epochs"][0]}
+        last = self.phases[-1]
+        stage1 = [phase for phase in self.phases if phase["stage"].startswith("stage1")]
+        of = {"stage2": last, "stage1": stage1[-1], "first-epoch": last["epochs"][0]}
         top1 = of[measure]["top1"]
         return None if top1 is None else 100 * float(top1)
 
@@ -61,10 +67,16 @@ class Finding:
     """What the mean must surely stay below for `does not show`, or, of two things that should be equal, for `shows`."""
     decides: bool
     equal: bool = False
+    way: str | None = None
 
     @property
     def mean(self) -> float:
         return mean(self.values.values())
+
+    @property
+    def told(self) -> str:
+        """What is compared, and in which way."""
+        return f"{self.way}: {self.what}" if self.way else self.what
 
     @property
     def error(self) -> float:
@@ -77,7 +89,7 @@ class Finding:
             return NOT_RUN
         if len(self.values) < SEEDS:
             return UNDECIDED
-        margin = float(t.ppf(CONFIDENCE, len(self.values) - 1)) * self.error
+        margin = uncertainty(list(self.values.values()))
         if self.equal:
             far, near = abs(self.mean) + margin, abs(self.mean) - margin
             return SHOWS if far < self.bar else DOES_NOT_SHOW if near > self.bar else UNDECIDED
@@ -122,7 +134,7 @@ def judge(claim: Claim, records: Records, overrides: tuple[str, ...] = ()) -> Ju
 def _runs(claim: Claim, records: Records, overrides: tuple[str, ...]) -> list[Run]:
     found = []
     for variant in claim.variants:
-        seed = 0
+        seed = claim.first_seed
         while True:
             links = chain(claim.recipe_of(variant, seed, overrides))
             if not all(records.has(link.key) for link in links):
@@ -146,9 +158,9 @@ def _compared(comparison: Comparison, runs: tuple[Run, ...]) -> Finding:
     where = {"stage2": "", "stage1": ", Stage I", "first-epoch": ", after the first epoch of Stage II"}
     what = f"{comparison.better} against {comparison.than}{where[comparison.measure]}"
     if comparison.within is not None:
-        return Finding(what, differences, comparison.within, comparison.decides, equal=True)
+        return Finding(what, differences, comparison.within, comparison.decides, True, comparison.way)
     assert comparison.paper is not None
-    return Finding(what, differences, comparison.paper / 2, comparison.decides)
+    return Finding(what, differences, comparison.paper / 2, comparison.decides, way=comparison.way)
 
 
 def _predicted(networks: tuple[str, ...], runs: tuple[Run, ...]) -> Finding:

@@ -8,10 +8,14 @@ import sys
 import time
 from functools import cache
 from pathlib import Path
+from statistics import mean
 from typing import Any
+
+import torch
 
 from ebnet.data import Dataset
 from ebnet.errors import Interrupted, NonFiniteError
+from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.settings import Data, Recipe
 from ebnet.reproduce.chain import Link
 from ebnet.reproduce.order import Order
@@ -19,10 +23,12 @@ from ebnet.reproduce.records import Records
 from ebnet.runs.directory import RunDirectory, load_phase
 from ebnet.runs.lock import locked
 from ebnet.runs.metrics import read_metrics
-from ebnet.train.pictures import Pictures
+from ebnet.train.pictures import VALIDATION_BATCH, Pictures
 from ebnet.train.pipeline import train
 
 SECONDS_BETWEEN_LOOKS = 2.0
+TRAINING_IMAGES = 5000
+"""Whose accuracy is told beside the validation's."""
 
 
 def work(order: Order) -> None:
@@ -57,7 +63,21 @@ def _record(link: Link, recipe: Recipe, directory: Path, records: Records) -> di
         return records.failure(link, str(error))
     lines = read_metrics(RunDirectory(directory).metrics)
     epochs = [_epoch(line) for line in lines if line["kind"] == "epoch" and line["stage"] == link.phase]
-    return records.record(link, result, epochs, load_phase(directory, link.phase))
+    network = load_phase(directory, link.phase)
+    return records.record(link, result, _train_top1(network, recipe.data), epochs, network)
+
+
+@torch.no_grad()
+def _train_top1(network: ExpertBinaryNetwork, data: Data) -> float:
+    """In evaluation mode: beside the validation accuracy it tells what was not learnt from what does not carry over."""
+    pictures = Pictures.open(data, _pictures(data))
+    images, labels = pictures.sample(pictures.train, TRAINING_IMAGES)
+    network.eval()
+    right = sum(
+        int((network(pictures.normalise.tensor(part)).argmax(1) == truth).sum())
+        for part, truth in zip(images.split(VALIDATION_BATCH), labels.split(VALIDATION_BATCH), strict=True)
+    )
+    return right / len(labels)
 
 
 @cache
@@ -68,7 +88,12 @@ def _pictures(data: Data) -> tuple[Dataset, Dataset]:
 
 
 def _epoch(line: dict[str, Any]) -> dict[str, Any]:
-    return {"epoch": line["epoch"] + 1, "loss": line["train"]["loss"], "top1": line.get("val", {}).get("top1")}
+    """What a record keeps of an epoch; of the routing, the mean over the layers."""
+    kept = {"epoch": line["epoch"] + 1, "loss": line["train"]["loss"], "top1": line.get("val", {}).get("top1")}
+    layers = line.get("routing", {}).values()
+    for name in ("churn", "margin", "distance") if layers else ():
+        kept[name] = round(mean(layer[name] for layer in layers if name in layer), 5)
+    return kept
 
 
 if __name__ == "__main__":

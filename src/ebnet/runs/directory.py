@@ -21,6 +21,8 @@ from ebnet.runs.phase import PhaseDirectory, network_of
 from ebnet.runs.results import PhaseResult
 
 RECIPE, METRICS, PHASES, TENSORBOARD, LOCK = "recipe.toml", "metrics.jsonl", "stages", "tensorboard", ".lock"
+TEACHER = "teacher.safetensors"
+"""What a teacher from outside says about each training image."""
 
 
 class RunDirectory:
@@ -31,6 +33,7 @@ class RunDirectory:
         self.metrics = self.path / METRICS
         self.tensorboard = self.path / TENSORBOARD
         self.final = self.path / FINAL
+        self.teacher_logits = self.path / TEACHER
 
     def phase(self, name: PhaseName) -> PhaseDirectory:
         return PhaseDirectory(self.path / PHASES / f"{PHASE_NAMES.index(name)}-{name}")

@@ -14,7 +14,7 @@ from ebnet.recipe.phases import number
 from ebnet.recipe.settings import Recipe, Schedule
 from ebnet.train.adam import Adam
 from ebnet.train.distributed import is_distributed, sync_batch_norm
-from ebnet.train.losses import attention_transfer, logit_distillation, soft_cross_entropy
+from ebnet.train.losses import attention_transfer, logit_distillation, mixed_opinions, soft_cross_entropy
 from ebnet.train.mixup import mix, mixup_weight
 from ebnet.train.phases import Phase
 from ebnet.train.routing import RoutingPolicy
@@ -51,16 +51,20 @@ class Trainer:
         )
         self.rate = LearningRate.of(self.settings, steps_per_epoch)
 
-    def step(self, images: Tensor, labels: Tensor, step: int) -> dict[str, float]:
-        """Learn from one batch (this process's part of it); returns the terms of the loss and their sum."""
+    def step(self, images: Tensor, labels: Tensor, step: int, opinions: Tensor | None = None) -> dict[str, float]:
+        """Learn from one batch (this process's part of it); returns the terms of the loss and their sum.
+
+        Args:
+            opinions: the logits of a teacher from outside for these images.
+        """
         for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
             group["lr"] = self.rate(step) * factor
         self.optimizer.zero_grad()
         mixing = mixup_weight(self.settings.mixup, self.recipe.seed, number(self.phase.name), step)
         totals: dict[str, float] = {}
-        for pictures, classes, synced in self._parts(images, labels):
+        for pictures, classes, said, synced in self._parts(images, labels, opinions):
             with synced, self._autocast():
-                terms = self._loss(pictures, classes, mixing)
+                terms = self._loss(pictures, classes, said, mixing)
                 (terms["loss"] / self.recipe.compute.accumulation).backward()
             for name, term in terms.items():
                 totals[name] = totals.get(name, 0.0) + term.item() / self.recipe.compute.accumulation
@@ -70,34 +74,40 @@ class Trainer:
         self.optimizer.step()
         return totals
 
-    def _loss(self, images: Tensor, labels: Tensor, mixing: float) -> dict[str, Tensor]:
+    def _loss(self, images: Tensor, labels: Tensor, opinions: Tensor | None, mixing: float) -> dict[str, Tensor]:
         network, distillation = self.network.config, self.recipe.distillation
         channels_last = self.recipe.compute.channels_last
         pixels = self.normalise.tensor(images.to(self.device), channels_last)
         pixels, targets = mix(pixels, labels.to(self.device), network.num_classes, mixing)
-        if self.teacher is None:
+        if self.teacher is None and opinions is None:
             label_loss = soft_cross_entropy(self.model(pixels), targets)
             return {"loss": label_loss, "labels": label_loss.detach()}
-        place = distillation.attention_after if distillation.attention_weight else None
+        place = distillation.attention_after if distillation.attention_weight and self.teacher else None
         logits, features = _forward(self.model, pixels, place)
         with torch.no_grad():
-            teacher_logits, teacher_features = _forward(self.teacher, pixels, place)
+            theirs, their_features = _forward(self.teacher, pixels, place) if self.teacher else (None, [])
+        if opinions is not None:
+            theirs = mixed_opinions(opinions.to(self.device).float(), mixing)
         terms = {"labels": soft_cross_entropy(logits, targets)}
         loss = terms["labels"]
         if distillation.logits_weight:
-            terms["logits"] = logit_distillation(logits, teacher_logits, distillation.temperature)
+            assert theirs is not None
+            terms["logits"] = logit_distillation(logits, theirs, distillation.temperature)
             loss = loss + distillation.logits_weight * terms["logits"]
         if place:
-            terms["attention"] = attention_transfer(features, teacher_features)
+            terms["attention"] = attention_transfer(features, their_features)
             loss = loss + distillation.attention_weight * terms["attention"]
         return {"loss": loss} | {name: term.detach() for name, term in terms.items()}
 
-    def _parts(self, images: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor, AbstractContextManager[None]]]:
+    def _parts(
+        self, images: Tensor, labels: Tensor, opinions: Tensor | None
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor | None, AbstractContextManager[None]]]:
         """The accumulated parts of a batch; processes exchange gradients only after the last."""
         count = self.recipe.compute.accumulation
-        for part, pair in enumerate(zip(images.chunk(count), labels.chunk(count), strict=True)):
+        said = opinions.chunk(count) if opinions is not None else [None] * count
+        for part, triple in enumerate(zip(images.chunk(count), labels.chunk(count), said, strict=True)):
             waits = isinstance(self.model, DistributedDataParallel) and part < count - 1
-            yield *pair, self.model.no_sync() if waits else nullcontext()  # type: ignore[operator]
+            yield *triple, self.model.no_sync() if waits else nullcontext()  # type: ignore[operator]
 
     def _placed(self, network: ExpertBinaryNetwork) -> ExpertBinaryNetwork:
         network = network.to(self.device)

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ebnet.errors import ShapeError
+from ebnet.train.mixup import mixed
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -22,6 +23,13 @@ def logit_distillation(logits: Tensor, teacher_logits: Tensor, temperature: floa
     student = F.log_softmax(logits / temperature, dim=1)
     teacher = F.log_softmax(teacher_logits / temperature, dim=1)
     return temperature**2 * F.kl_div(student, teacher, reduction="batchmean", log_target=True)
+
+
+def mixed_opinions(logits: Tensor, weight: float) -> Tensor:
+    """A teacher's logits of single images as those of mixtures: its predictions are mixed as mixup mixes labels."""
+    if weight == 1.0:
+        return logits
+    return mixed(logits.softmax(1), weight).log()
 
 
 def attention_map(features: Tensor) -> Tensor:

@@ -24,6 +24,11 @@ def mix(images: Tensor, labels: Tensor, num_classes: int, weight: float) -> tupl
     targets = F.one_hot(labels, num_classes).to(images.dtype)
     if weight == 1.0:
         return images, targets
-    index = torch.arange(len(images), device=images.device)
-    partner = torch.where((index ^ 1) < len(images), index ^ 1, index)
-    return torch.lerp(images[partner], images, weight), torch.lerp(targets[partner], targets, weight)
+    return mixed(images, weight), mixed(targets, weight)
+
+
+def mixed(rows: Tensor, weight: float) -> Tensor:
+    """Each row mixed with its neighbour's."""
+    index = torch.arange(len(rows), device=rows.device)
+    partner = torch.where((index ^ 1) < len(rows), index ^ 1, index)
+    return torch.lerp(rows[partner], rows, weight)

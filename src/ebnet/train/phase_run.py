@@ -51,12 +51,15 @@ class PhaseRun:
         self.directory = run.phase(self.phase.name)
         self.said = False
 
-    def complete(self, checkpoint: Checkpoint | None, metrics_start: int) -> Position:
+    def complete(
+        self, checkpoint: Checkpoint | None, metrics_start: int, opinions: torch.Tensor | None = None
+    ) -> Position:
         """Train to the end of the phase.
 
         Args:
             checkpoint: where to go on; None begins.
             metrics_start: where the phase's records begin in the metrics.
+            opinions: the logits of a teacher from outside for every training image.
         """
         if checkpoint is None:
             self.position.metrics_position = metrics_start
@@ -69,16 +72,18 @@ class PhaseRun:
         at, epochs = self.position, self.trainer.settings.epochs
         self.reporter.phase_started(self.phase.name, at.step, epochs * len(self.loader))
         while at.epoch < epochs:
-            self._train_epoch()
+            self._train_epoch(opinions)
             self._finish_epoch(last=at.epoch == epochs - 1)
         self._save()
         return at
 
-    def _train_epoch(self) -> None:
+    def _train_epoch(self, opinions: torch.Tensor | None) -> None:
         at, log = self.position, self.recipe.log
         clock = time.perf_counter()
-        for images, labels in self.loader.epoch(at.epoch, at.batch):
-            terms = self.trainer.step(images, labels, at.step)
+        batches = zip(self.loader.epoch(at.epoch, at.batch), self.loader.indices(at.epoch, at.batch), strict=True)
+        for (images, labels), indices in batches:
+            said = None if opinions is None else opinions[torch.from_numpy(indices)]
+            terms = self.trainer.step(images, labels, at.step, said)
             self._say_what_is_slow()
             at.meter.add(len(labels), **terms)
             at.step, at.batch, at.images = at.step + 1, at.batch + 1, at.images + self.trainer.settings.batch_size
@@ -137,8 +142,8 @@ class PhaseRun:
     def _make_watch(self) -> RoutingWatch | None:
         if not expert_layers(self.trainer.network):
             return None
-        images = self.pictures.sample(self.pictures.val, WATCHED).to(self.device)
-        pixels = self.pictures.normalise.tensor(images, self.recipe.compute.channels_last)
+        images, _ = self.pictures.sample(self.pictures.val, WATCHED)
+        pixels = self.pictures.normalise.tensor(images.to(self.device), self.recipe.compute.channels_last)
         return RoutingWatch(self.trainer.network, pixels)
 
     def _log_step(self) -> dict[str, Any]:

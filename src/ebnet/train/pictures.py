@@ -58,8 +58,10 @@ class Pictures:
             world_size=world_size(),
         )
 
-    def sample(self, dataset: Dataset, count: int, divided: bool = False) -> Tensor:
-        """Up to `count` images spread evenly over a set, as validation shows them; raw, [n, size, size, channels].
+    def sample(self, dataset: Dataset, count: int, divided: bool = False) -> tuple[Tensor, Tensor]:
+        """Up to `count` images spread evenly over a set, as validation shows them, and their labels.
+
+        Raw, uint8 [n, size, size, channels].
 
         `divided`: only this process's part of them, equally many for each.
         """
@@ -67,8 +69,8 @@ class Pictures:
         if divided:
             part = max(1, len(indices) // world_size())
             indices = indices[rank() * part : (rank() + 1) * part]
-        images, _ = Loader(dataset, self._centre(), batch_size=1).some(indices)
-        return torch.from_numpy(images)
+        images, labels = Loader(dataset, self._centre(), batch_size=1).some(indices)
+        return torch.from_numpy(images), torch.from_numpy(labels)
 
     def steps_per_epoch(self, batch_size: int) -> int:
         return len(self.training(batch_size, seed=0))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ebnet.data import Dataset
+from ebnet.errors import Interrupted
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.phases import PhaseName
 from ebnet.recipe.settings import Overrides, Recipe, load_recipe
@@ -19,12 +20,13 @@ from ebnet.runs.phase import network_of
 from ebnet.runs.results import PhaseResult, RunResult
 from ebnet.runs.state import PhaseState, Position
 from ebnet.train.allocator import keep_freed_memory
-from ebnet.train.distributed import barrier, part_of_batch, pick_device, process_group, rank
+from ebnet.train.distributed import any_rank, barrier, part_of_batch, pick_device, process_group, rank
 from ebnet.train.evaluation import Evaluation, evaluate
 from ebnet.train.gate_start import IMAGES as CLUSTERED
 from ebnet.train.gate_start import has_equal_experts, start_gates_from_clusters
 from ebnet.train.given import load_given
 from ebnet.train.loop import Trainer
+from ebnet.train.outside_teacher import outside_logits
 from ebnet.train.phase_run import OnEpoch, PhaseRun, state_of
 from ebnet.train.phases import PHASES, Phase, start_network
 from ebnet.train.pictures import Pictures
@@ -142,7 +144,7 @@ class _Pipeline:
             )
         network = start_network(config, phase, before, self.recipe.seed_of(phase.name))
         if checkpoint is None and self.recipe.routing.gate_start == "clusters" and has_equal_experts(network):
-            images = self.pictures.sample(self.pictures.train, CLUSTERED, divided=True)
+            images, _ = self.pictures.sample(self.pictures.train, CLUSTERED, divided=True)
             start_gates_from_clusters(network.to(self.device), self._pixels(images), self.recipe.seed_of(phase.name))
         trainer = Trainer(
             network,
@@ -154,7 +156,7 @@ class _Pipeline:
             self.device,
         )
         phase_run = PhaseRun(trainer, self.pictures, self.run, self.log, self.reporter, self.stop, self.on_epoch)
-        position = phase_run.complete(checkpoint, metrics_start)
+        position = phase_run.complete(checkpoint, metrics_start, self._opinions())
         return trainer.network.cpu(), position
 
     def _pixels(self, images: Tensor) -> Tensor:
@@ -162,6 +164,27 @@ class _Pipeline:
 
     def _teacher(self, name: PhaseName | None) -> ExpertBinaryNetwork | None:
         return None if name is None else load_phase(self.run.path, name)
+
+    def _opinions(self) -> Tensor | None:
+        """The logits of the teacher from outside for every training image, where the recipe has one."""
+        settings = self.recipe.distillation
+        if settings.teacher is None:
+            return None
+        dataset = self.pictures.train
+
+        def looked(images: int) -> None:
+            self.reporter.stepped(images, None)
+            if any_rank(self.stop.signal is not None, self.device):
+                raise Interrupted(
+                    f"stopped while {settings.teacher} looked at the images; run the same command to begin with that "
+                    "again",
+                    self.stop.signal or 15,
+                )
+
+        file = self.run.teacher_logits
+        if not file.exists():
+            self.reporter.phase_started(f"{settings.teacher} looks at the training images", 0, len(dataset))
+        return outside_logits(settings.teacher, settings.teacher_side, dataset, file, self.device, looked)
 
     def _given(
         self, phase: Phase, network: ExpertBinaryNetwork, source: str, metrics_start: int
