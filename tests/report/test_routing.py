@@ -32,14 +32,14 @@ def test_lines_are_the_mean_and_the_most_restless_layer() -> None:
     assert list(average.values) == pytest.approx([40, 25, 10])
     assert list(most.values) == pytest.approx([60, 40, 10])
     assert list(average.x) == [2, 3, 4]
-    assert [span.label for span in figure.spans] == ["Stage I, experts", "Stage II, all binary"]
+    assert [span.label for span in figure.spans] == ["Stage I, 2 experts", "Stage II"]
     assert "40.0% of the images changed expert" in average.tips[0]
     assert "60.0% of the images" in most.tips[0]
 
 
 def test_a_restless_stage_is_warned_of_as_a_whole() -> None:
     said = _names(tiny())
-    assert said.startswith("Stage I, experts: 32% of the images change expert")
+    assert said.startswith("Stage I, 2 experts: 32% of the images change expert")
     assert "routing.gate_rate = 0.1" in said
     assert "Stage II" not in said
     assert _names(tiny(log__churn=0.5)) == ""

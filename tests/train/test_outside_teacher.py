@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ebnet.data import ArrayDataset, Statistics
 from ebnet.data.synsets import imagenet_columns, synsets
-from ebnet.errors import ConfigError, DataError
+from ebnet.errors import CheckpointError, ConfigError, DataError
 from ebnet.runs.metrics import read_metrics
 from ebnet.train import train
 from ebnet.train.losses import mixed_opinions
@@ -85,10 +85,10 @@ def test_every_phase_learns_from_it_and_the_images_are_looked_at_once(tmp_path: 
     kept = tmp_path / "run" / "teacher.safetensors"
     fresh = outside_logits("efficientnet-lite0", 32, photos(), tmp_path / "other", CPU)
     assert torch.equal(outside_logits("efficientnet-lite0", 32, photos(), kept, CPU), fresh)
-    with pytest.raises(ConfigError, match=r"of another set than photos with 20 images of 3 classes; remove it"):
+    with pytest.raises(CheckpointError, match=r"of 33 images and 3 classes, but the set has 20 and 3; remove it"):
         outside_logits("efficientnet-lite0", 32, photos(20), kept, CPU)
     kept.write_bytes(kept.read_bytes()[:50])
-    with pytest.raises(ConfigError, match="is damaged"):
+    with pytest.raises(CheckpointError, match="is damaged"):
         outside_logits("efficientnet-lite0", 32, photos(), kept, CPU)
 
 

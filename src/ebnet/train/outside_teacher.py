@@ -14,15 +14,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from ebnet.data import CentreCrop, Dataset, Loader, Normalise
 from ebnet.data.synsets import imagenet_columns
 from ebnet.errors import ConfigError, DataError
-from ebnet.files import write_atomically
 from ebnet.recipe.settings import OutsideTeacher
+from ebnet.runs.teacher_logits import read_logits, write_logits
 from ebnet.train.distributed import barrier, gather_over_ranks, rank, world_size
 
 _BATCH = 64
@@ -78,26 +76,14 @@ def outside_logits(
     """
     kept = _known.setdefault(dataset, {})
     if (name, side) not in kept:
-        kept[name, side] = _read(file, dataset) if file.exists() else _computed(name, side, dataset, device, looked)
+        if file.exists():
+            kept[name, side] = read_logits(file, len(dataset), dataset.num_classes)
+        else:
+            kept[name, side] = _computed(name, side, dataset, device, looked)
     if rank() == 0 and not file.exists():
-        write_atomically(file, save({"logits": kept[name, side]}, metadata={"teacher": name, "side": str(side)}))
+        write_logits(file, kept[name, side], name, side)
     barrier()
     return kept[name, side]
-
-
-def _read(file: Path, dataset: Dataset) -> Tensor:
-    try:
-        logits = load_file(file)["logits"]
-    except (SafetensorError, OSError, KeyError) as error:
-        raise ConfigError(
-            f"{file} is damaged ({error}); remove it, and the teacher looks at the images again"
-        ) from error
-    if logits.shape != (len(dataset), dataset.num_classes):
-        raise ConfigError(
-            f"{file} holds the teacher's logits {tuple(logits.shape)} of another set than {dataset.name} with "
-            f"{len(dataset)} images of {dataset.num_classes} classes; remove it, or use another --out"
-        )
-    return logits
 
 
 @torch.no_grad()
