@@ -2,11 +2,11 @@
 
     python benchmarks/training.py [SET-UP ...] [--rounds 15] [--experts 4] [--parts] [--against CHECKOUT]
 
-Each contestant is a process of its own on the same core. They take turns, one step each, so that other work on the
-machine hits all alike; the tables give the median and the least time. The share is of what the core reaches in a
-float32 matrix product of 1024 x 1024. Memory is what a step takes at its peak beyond weights and optimizer. `--against`
-adds the step of another checkout of the project (with its own `.venv` and `benchmarks/training_step.py`), `--parts`
-says which operations the time goes to.
+Each contestant is a process of its own on the same core. They take turns, two steps each of which the second counts, so
+that other work on the machine hits all alike; the tables give the median and the least time. The share is of what the
+core reaches in a float32 matrix product of 1024 x 1024. Memory is what a step takes at its peak beyond weights and
+optimizer. `--against` adds the step of another checkout of the project (with its own `.venv` and
+`benchmarks/training_step.py`), `--parts` says which operations the time goes to.
 """
 
 import argparse

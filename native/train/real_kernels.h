@@ -149,7 +149,9 @@ void gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile,
   const int depth = layer.shape.in_channels * layer.shape.taps(), channels = layer.shape.out_channels;
   const size_t width = size(tiles.width);
   const int used = (part.positions + kLanes - 1) / kLanes * kLanes;
-  float *room = scratch, *dz = scratch + size(depth) * width, *dseen = dz + size(channels) * width;
+  float* room = scratch;
+  float* dz = room + size(depth) * width + kLanes;  // behind the vector that packing may write too much
+  float* dseen = dz + size(channels) * width;
   for (int c = 0; c < channels; ++c, z += tiles.width) {
     float* row = dz + size(c) * width;
     const Vector scale = splat(affine.scale[c]), shift = splat(affine.shift[c]);
