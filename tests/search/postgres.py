@@ -18,8 +18,12 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """The address of a fresh server's database. The directory's name is short: a socket's path may have 107 bytes."""
+def server(password: str = "") -> Iterator[str]:
+    """The address of a fresh server's database. The directory's name is short: a socket's path may have 107 bytes.
+
+    Args:
+        password: that its user must give; the address does not have it.
+    """
     folder = binaries()
     assert folder is not None
     with tempfile.TemporaryDirectory(prefix="ebnet-pg-") as home:
@@ -27,8 +31,11 @@ def server() -> Iterator[str]:
         if os.geteuid() == 0:  # the server refuses to run as root
             shutil.chown(home, "postgres", "postgres")
             prefix = ["runuser", "-u", "postgres", "--"]
-        data = f"{home}/data"
-        _run(*prefix, folder / "initdb", "-D", data, "-U", "ebnet", "-A", "trust", "--no-sync", "-E", "UTF8")
+        data, secret = f"{home}/data", Path(home) / "password"
+        secret.write_text(password or "none")
+        secret.chmod(0o644)
+        method = "scram-sha-256" if password else "trust"
+        _run(*prefix, folder / "initdb", "-D", data, "-U", "ebnet", "-A", method, "--no-sync", "-E", "UTF8", "--pwfile", secret)
         options = f"-c listen_addresses='' -c unix_socket_directories='{home}' -c fsync=off"
         _run(*prefix, folder / "pg_ctl", "-D", data, "-l", f"{home}/log", "-o", options, "-w", "start")
         try:

@@ -140,7 +140,7 @@ def test_an_extended_study_goes_on(recipe, tmp_path):
 )
 def test_mistakes_are_found_before_any_training(recipe, tmp_path, arguments, error, message):
     with pytest.raises(error, match=message):
-        run(recipe, "--out", tmp_path / "study", *SMALL, *arguments)
+        run(recipe, "--yes", "--out", tmp_path / "study", *SMALL, *arguments)
     assert not (tmp_path / "study").exists()
 
 
@@ -202,3 +202,12 @@ def test_a_deeper_teacher_is_compared_after_stages():
 def test_a_study_of_another_directory_is_found_by_its_pointer(finished):
     directory, _ = finished
     assert open_study(directory).name == "study"
+
+
+def test_without_a_budget_it_asks_first(tmp_path):
+    """Where nobody can answer it says what to give, and trains nothing."""
+    result = CliRunner().invoke(app, ["search", "demo", "--out", str(tmp_path / "study")])
+    assert result.exit_code == 2
+    words = " ".join(result.output.replace("│", " ").split())
+    assert "Without --budget up to 44 networks of any size are trained" in words
+    assert not (tmp_path / "study").exists()

@@ -1,5 +1,6 @@
 """`ebnet search`: find a network for a budget with the paper's staged procedure."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from ebnet.search.settings import Settings
     from ebnet.search.study import Study
 
 
@@ -77,6 +79,7 @@ def run(
     storage: StorageOption = None,
     workers: WorkersOption = 1,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads of one training.")] = 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Search without a budget, unasked.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search each direction, combine the promising ones, do so once more, and name the best network.
@@ -97,6 +100,7 @@ def run(
 
     from ebnet.search.begin import begin_study, new_settings
     from ebnet.search.budget import parse_budgets
+    from ebnet.search.directory import POINTER
 
     settings = new_settings(
         recipe,
@@ -117,7 +121,18 @@ def run(
         groups=_numbers("groups", groups, int),
         experts=_numbers("experts", experts, int),
     )
+    if not budget and not yes and not (out / POINTER).exists():
+        _ask_whether_to_train(settings)
     _work(begin_study(settings, out, storage), storage, data, workers, as_json)
+
+
+def _ask_whether_to_train(settings: "Settings") -> None:
+    """A search without a budget has no bound on what its networks cost: ask first, where somebody can answer."""
+    count = settings.rounds * (len(settings.directions) * settings.per_direction + settings.combinations)
+    question = f"Without --budget up to {count} networks of any size are trained, {settings.epochs} epochs each. Go on?"
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"{question} Give a --budget such as bops=2e6, or --yes")
+    typer.confirm(question, abort=True)
 
 
 @search.command("worker")

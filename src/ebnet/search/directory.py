@@ -21,7 +21,7 @@ def create_directory(directory: Path, url: str | None) -> str:
     with explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
     # A password is not for files: later commands take it from --storage, PGPASSWORD or ~/.pgpass.
-    kept = {"name": directory.resolve().name, "storage": storages.shown_url(full) if url else None}
+    kept = {"name": directory.resolve().name, "storage": storages.without_password(full) if url else None}
     write_atomically(directory / POINTER, (json.dumps(kept, indent=2) + "\n").encode())
     return full
 
@@ -55,6 +55,4 @@ def _noted_url(directory: Path) -> str:
         if not (directory / storages.DATABASE).exists():
             raise StudyError(f"{directory} has lost its {storages.DATABASE}")
         return storages.default_url(directory)
-    if storages.has_password(noted):
-        raise StudyError(f"the storage {noted} needs a password: add --storage with the whole address")
-    return noted
+    return storages.without_password(noted)

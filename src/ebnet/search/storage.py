@@ -41,8 +41,13 @@ def shown_url(url: str) -> str:
     return sqlalchemy.make_url(url).render_as_string(hide_password=True)
 
 
-def has_password(url: str) -> bool:
-    return sqlalchemy.make_url(url).password is not None
+def without_password(url: str) -> str:
+    """The address as it may be kept in a file; PostgreSQL's client finds the password in PGPASSWORD or ~/.pgpass."""
+    parsed = sqlalchemy.make_url(url)
+    bare = sqlalchemy.URL.create(
+        parsed.drivername, parsed.username, None, parsed.host, parsed.port, parsed.database, parsed.query
+    )
+    return bare.render_as_string(hide_password=False)
 
 
 def open_storage(url: str, heartbeat: int = HEARTBEAT_SECONDS, grace: int = GRACE_SECONDS) -> RDBStorage:
