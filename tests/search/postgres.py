@@ -35,7 +35,8 @@ def server(password: str = "") -> Iterator[str]:
         secret.write_text(password or "none")
         secret.chmod(0o644)
         method = "scram-sha-256" if password else "trust"
-        _run(*prefix, folder / "initdb", "-D", data, "-U", "ebnet", "-A", method, "--no-sync", "-E", "UTF8", "--pwfile", secret)
+        initdb = (folder / "initdb", "-D", data, "-U", "ebnet", "-A", method, "--pwfile", secret)
+        _run(*prefix, *initdb, "--no-sync", "-E", "UTF8")
         options = f"-c listen_addresses='' -c unix_socket_directories='{home}' -c fsync=off"
         _run(*prefix, folder / "pg_ctl", "-D", data, "-l", f"{home}/log", "-o", options, "-w", "start")
         try:
