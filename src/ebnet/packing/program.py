@@ -29,6 +29,7 @@ class Program:
         ops: the flat list, ready for JSON.
         reals: float64 tensors by name.
         bits: packed expert weights by name.
+        tensors, norms: where in the network those reals are: a parameter, or a batch norm that is folded.
         in_channels: channels of the image.
     """
 
@@ -37,6 +38,8 @@ class Program:
         self.ops: list[dict[str, Any]] = []
         self.reals: dict[str, np.ndarray] = {}
         self.bits: dict[str, np.ndarray] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.norms: dict[str, nn.BatchNorm2d] = {}
         self.in_channels = model.config.in_channels
         value = self._stem(model.stem)
         for name, unit in model.units():
@@ -50,6 +53,12 @@ class Program:
         """Append an op; the value it makes."""
         self.ops.append({"op": kind, "in": list(inputs), **fields})
         return len(self.ops)
+
+    def _real(self, name: str, tensor: Tensor) -> None:
+        self.tensors[name], self.reals[name] = tensor, _array(tensor)
+
+    def _norm(self, name: str, norm: nn.BatchNorm2d) -> None:
+        self.norms[name], self.reals[name] = norm, folded(norm)
 
     def _stem(self, stem: nn.Module) -> int:
         if isinstance(stem, ImageNetStem):
@@ -68,8 +77,8 @@ class Program:
         return self._conv(name, layer.conv, layer.norm, nn.ReLU(), value)
 
     def _conv(self, name: str, conv: nn.Conv2d, norm: nn.BatchNorm2d, act: nn.Module, value: int) -> int:
-        self.reals[f"{name}.weight"] = _array(conv.weight)
-        self.reals[f"{name}.norm"] = folded(norm)
+        self._real(f"{name}.weight", conv.weight)
+        self._norm(f"{name}.norm", norm)
         return self._op(
             "conv",
             value,
@@ -94,18 +103,18 @@ class Program:
             skip = self._projection(f"{name}.shortcut", unit.shortcut, value)
         conv = unit.conv
         assert isinstance(conv, ExpertBinaryConv2d)
-        self.reals[f"{name}.norm"] = folded(unit.norm)
-        self.reals[f"{name}.scale"] = _array(conv.scale)
+        self._norm(f"{name}.norm", unit.norm)
+        self._real(f"{name}.scale", conv.scale)
         self.bits[f"{name}.bits"] = packed_signs(conv.expert_weights)
         fields: dict[str, Any] = {}
         if conv.gate is not None:
             fields["experts"] = conv.num_experts
-            self.reals[f"{name}.gate.weight"] = _array(conv.gate.linear.weight)
-            self.reals[f"{name}.gate.bias"] = _array(conv.gate.linear.bias)
+            self._real(f"{name}.gate.weight", conv.gate.linear.weight)
+            self._real(f"{name}.gate.bias", conv.gate.linear.bias)
         if conv.scaling is not None:
             fields["squeeze"] = conv.scaling.squeeze.out_features
-            self.reals[f"{name}.squeeze"] = _array(conv.scaling.squeeze.weight)
-            self.reals[f"{name}.excite"] = _array(conv.scaling.excite.weight)
+            self._real(f"{name}.squeeze", conv.scaling.squeeze.weight)
+            self._real(f"{name}.excite", conv.scaling.excite.weight)
         if conv.groups > 1:
             fields["groups"] = conv.groups
         return self._op(
@@ -120,8 +129,8 @@ class Program:
         )
 
     def _linear(self, name: str, layer: nn.Linear, value: int, act: nn.Module | None) -> int:
-        self.reals[f"{name}.weight"] = _array(layer.weight)
-        self.reals[f"{name}.bias"] = _array(layer.bias)
+        self._real(f"{name}.weight", layer.weight)
+        self._real(f"{name}.bias", layer.bias)
         return self._op("linear", value, name=name, out=layer.out_features, **self._activation(name, act))
 
     def _activation(self, name: str, act: nn.Module | None) -> dict[str, str]:
@@ -130,7 +139,7 @@ class Program:
         if isinstance(act, nn.ReLU):
             return {"act": "relu"}
         if isinstance(act, nn.PReLU):
-            self.reals[f"{name}.slope"] = _array(act.weight)
+            self._real(f"{name}.slope", act.weight)
             return {"act": "prelu"}
         raise ConfigError(f"{name}: an activation of type {type(act).__name__} cannot be packed")
 
