@@ -16,6 +16,7 @@ from ebnet.packing.rounded import differing_tensors, rounded
 from ebnet.packing.verify import verify
 from tests.cli.test_engine_commands import run
 from tests.packing.networks import random_network
+from tests.tiny_run import TinyRun
 
 ARCH = "1111-0.25-1:2:2:2"
 
@@ -134,3 +135,13 @@ def test_names_of_earlier_versions_are_understood(model: ExpertBinaryNetwork, tm
     save_file(tensors, path, metadata | {"program": json.dumps(program)})
     engine = ebnet.load(path)
     assert verify(engine, model, grown_images(engine, 4)).passed
+
+
+def test_the_runs_own_validation_images_are_used(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    def grown(*_: object) -> None:
+        raise AssertionError("images were grown, though the run knows its own")
+
+    monkeypatch.setattr("ebnet.packing.inputs.grown_images", grown)
+    text = run("verify", tiny_run.packed, "--against", tiny_run.run, "--images", 12)
+    assert "12 images, which reach" in text
+    assert "passed" in text

@@ -91,7 +91,8 @@ def _validation_images(run: Path, count: int) -> "np.ndarray | None":
 
     try:
         pictures = Pictures.open(load_recipe(run / "recipe.toml").data)
-        return pictures.normalise.tensor(pictures.sample(pictures.val, count)).numpy()
+        images, _ = pictures.sample(pictures.val, count)
+        return pictures.normalise.tensor(images).numpy()
     except EbnetError as error:
         Console(stderr=True).print(f"no validation images: {escape(str(error))}", highlight=False)
         return None
