@@ -27,7 +27,7 @@ ALLOWED = {
     "cost": "errors arch nn models",
     "recipe": "errors lazy arch models",
     "runs": "errors names files nn models recipe",
-    "train": "errors lazy names data nn models recipe runs",
+    "train": "errors images lazy names data nn models recipe runs",
     "runtime": "errors names images _native zoo",
     "bulk": "errors files runtime",
     "packing": "errors files nn models runs runtime",
@@ -36,7 +36,7 @@ ALLOWED = {
     "report": "errors names files models cost recipe runs train search",
     "reproduce": "errors files processes arch data models cost recipe runs train report",
     "serve": "errors runtime",
-    "demo": "files nn models cost recipe runs train packing runtime report",
+    "demo": "files data nn models cost recipe runs train packing runtime report",
     "cli": "errors names files processes arch data models cost recipe train bulk packing runtime publish zoo search "
     "report reproduce serve demo",
 }

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ebnet.errors import CheckpointError, EbnetError
+from ebnet.errors import CheckpointError, ConfigError, EbnetError
 
 
 @contextmanager
@@ -56,6 +56,12 @@ def read_json(path: Path, what: str, wrong: type[EbnetError], missing: str) -> A
         raise wrong(f"{path} does not exist; {missing}") from None
     except (OSError, ValueError) as error:
         raise wrong(f"{path} is not {what}: {error}") from error
+
+
+def require_folder(path: Path) -> None:
+    """Refuse to write where there is no folder: a misspelt one should not come into being."""
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"{path}: the folder {path.parent} does not exist; make it first, or write elsewhere")
 
 
 def sync_directory(path: Path) -> None:

@@ -48,7 +48,9 @@ def test_makes_everything_and_says_so(first: str, out: Path) -> None:
         "Where to look next",
     ):
         assert words in first
-    assert ebnet.load(out / "net.ebn").classes == 10
+    engine = ebnet.load(out / "net.ebn")
+    assert engine.classes == 10
+    assert engine.predict(out / "digit.png").labels
     verification = json.loads((out / "verify.json").read_text())
     assert verification["images"] == 200
     assert verification["top1_agreement"] == 1

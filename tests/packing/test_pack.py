@@ -136,3 +136,10 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert path.read_bytes() == b"old"
+
+
+def test_a_folder_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
+    model = random_network("1111-0.125-1:1:1:1")
+    with pytest.raises(ConfigError, match=r"the folder .*typo does not exist; make it first"):
+        ebnet.pack(model, tmp_path / "typo" / "net.ebn")
+    assert not (tmp_path / "typo").exists()

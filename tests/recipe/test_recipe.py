@@ -21,6 +21,7 @@ def test_the_shipped_recipes_are_all_valid_and_survive_being_written() -> None:
         "imagenet-steady",
         "imagenet-strong-teacher",
         "imagenette",
+        "images",
         "zoo-cifar10",
         "zoo-digits",
         "zoo-fashion-mnist",

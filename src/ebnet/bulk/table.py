@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ebnet.bulk.rows import Row
 from ebnet.errors import ConfigError
-from ebnet.files import explained
+from ebnet.files import explained, require_folder
 
 FORMATS = (".parquet", ".csv", ".jsonl")
 
@@ -17,8 +17,7 @@ def check_format(path: Path) -> None:
     """Refuse what cannot be written before any work is done."""
     if path.suffix not in FORMATS:
         raise ConfigError(f"-o {path}: the name must end in {', '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise ConfigError(f"-o {path}: the folder {path.parent} does not exist")
+    require_folder(path)
     if path.suffix == ".parquet":
         try:
             import pyarrow  # noqa: F401

@@ -84,9 +84,11 @@ def _show(result: "DemoResult", console: "Console") -> None:
     console.print(
         "Where to look next:\n"
         f"  {out / 'report.html'}   open it in a browser: curves, experts, features, costs, speed\n"
+        f"  ebnet predict {out / 'net.ebn'} {out / 'digit.png'}   classify an image, without torch\n"
         f"  ebnet serve {out / 'net.ebn'}   draw a digit and watch the experts\n"
         f"  ebnet inspect {out / 'net.ebn'}   what is in the packed file\n"
         "  ebnet train --list   recipes for your own data",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )

@@ -49,9 +49,11 @@ def eval(
         from ebnet.train.evaluate_run import evaluate_run
 
         name, evaluation = evaluate_run(run, phase=stage, data=data, best=best, device=device)
+    from ebnet.train.progress import accuracies
+
     if json_:
         typer.echo(json.dumps({"stage": name} | evaluation.to_dict()))
         return
-    typer.echo(f"{name}: top-1 {evaluation.top1:.2%}, top-5 {evaluation.top5:.2%}, loss {evaluation.loss:.4f}")
+    typer.echo(f"{name}: {accuracies(evaluation.top1, evaluation.top5)}, loss {evaluation.loss:.4f}")
     for layer, shares in evaluation.usage.items():
         typer.echo(f"  {spoken(layer)}: " + "  ".join(f"{share:6.1%}" for share in shares))

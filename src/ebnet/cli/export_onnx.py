@@ -20,4 +20,9 @@ def export_onnx(
 
     write(open_packable(source).model, output)
     console = Console()
-    console.print(f"{output}: {output.stat().st_size / 1e6:.2f} MB, input images, output logits", highlight=False)
+    console.print(
+        f"{output}: {output.stat().st_size / 1e6:.2f} MB, input images, output logits",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )

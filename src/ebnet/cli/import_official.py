@@ -22,4 +22,4 @@ def import_official(
     model = import_official(read_official(file))
     model.save_pretrained(out)
     config = model.config
-    Console().print(f"{config.arch}, {config.experts} experts, {config.num_classes} classes -> {out}")
+    Console().print(f"{config.arch}, {config.experts} experts, {config.num_classes} classes -> {out}", markup=False)

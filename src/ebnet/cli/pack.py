@@ -30,4 +30,5 @@ def pack(
         f"next: ebnet verify {output} --against {source}",
         soft_wrap=True,
         highlight=False,
+        markup=False,
     )

@@ -31,9 +31,14 @@ def report(
     made = make_report(source, bench, data)
     made.write(output)
     console = Console()
-    console.print(f"{output}: {output.stat().st_size / 1e6:.2f} MB, {len(made.figures)} figures", highlight=False)
+    console.print(
+        f"{output}: {output.stat().st_size / 1e6:.2f} MB, {len(made.figures)} figures",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
     if figures is not None:
         from ebnet.report.plots import save_figures
 
         written = save_figures(made.figures, figures)
-        console.print(f"{figures}: {len(written)} files", highlight=False)
+        console.print(f"{figures}: {len(written)} files", highlight=False, markup=False, soft_wrap=True)

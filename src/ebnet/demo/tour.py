@@ -1,5 +1,6 @@
 """The demo: everything the project does, in minutes, on real digits that need no download."""
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ebnet.cost.profile import profile
+from ebnet.data.transforms import as_picture
 from ebnet.demo.compare import compare
 from ebnet.files import write_atomically
 from ebnet.models.pretrained import load_pretrained
@@ -16,7 +18,7 @@ from ebnet.packing.file import pack
 from ebnet.packing.source import open_packable
 from ebnet.packing.verify import verify
 from ebnet.recipe.phases import PhaseName
-from ebnet.recipe.settings import load_recipe
+from ebnet.recipe.settings import Data, load_recipe
 from ebnet.report.costs import float_bytes
 from ebnet.report.run import run_report
 from ebnet.runs.results import PhaseResult
@@ -82,6 +84,7 @@ def demo(out: Path, overrides: list[str], reporter: Reporter) -> DemoResult:
         found = verify(load(packed), final, _test_pictures(Pictures.open(recipe.data), VERIFIED))
         _write(out / "verify.json", found.to_dict())
 
+    _write_digit(recipe.data, out / "digit.png")
     step(packed, f"2/5 pack it into {packed}", write_packed)
     step(out / "verify.json", "3/5 verify the engine against torch", write_verification)
     step(out / "bench.json", "4/5 measure both", lambda: _write(out / "bench.json", compare(str(packed), final)))
@@ -103,6 +106,13 @@ def _test_pictures(pictures: Pictures, count: int) -> np.ndarray:
     batches = [pictures.normalise.tensor(images).numpy() for images, _ in pictures.validation().epoch(0)]
     everything = np.concatenate(batches)
     return np.ascontiguousarray(everything[:: max(1, len(everything) // count)][:count])
+
+
+def _write_digit(data: Data, path: Path) -> None:
+    """An image to try the network with, one that it has not learnt from."""
+    picture = io.BytesIO()
+    as_picture(Pictures.open(data).val.image(0)).save(picture, "PNG")
+    write_atomically(path, picture.getvalue())
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from ebnet.errors import ConfigError, NonFiniteError
-from ebnet.files import write_atomically
+from ebnet.files import require_folder, write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.packing.preprocessing import complete_preprocessing
 from ebnet.packing.program import Program
@@ -40,7 +40,7 @@ def pack(
     """
     path = Path(path)
     content = packed_bytes(model, reals, preprocessing, labels)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    require_folder(path)
     write_atomically(path, content)
     return path
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ebnet.files import write_atomically
+from ebnet.files import require_folder, write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.packing.program import Program
 
@@ -21,7 +21,7 @@ IR_VERSION = 8
 def export_onnx(model: ExpertBinaryNetwork, path: str | Path) -> Path:
     """Write `model` (precision ``binary``) as ONNX: input ``images`` [batch, channels, h, w], output ``logits``."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    require_folder(path)
     write_atomically(path, onnx_model(model).SerializeToString())
     return path
 

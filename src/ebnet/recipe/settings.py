@@ -40,7 +40,9 @@ class Data(_Table):
     root: str | None = None
     """Where the set lies; `--data` sets it."""
     size: Count
-    """Side of the square the network sees."""
+    """Side of the square the network sees; with `fit` at most this."""
+    fit: bool = False
+    """Choose the size, the stem and what is kept in memory from the images when the run begins."""
     resize: Count | None = None
     """At test time the shorter side becomes this long before the centre is cropped (the paper: 256)."""
     augmentation: Literal["none", "pad-crop", "random-resized-crop"] = "none"
@@ -125,8 +127,8 @@ class PhaseTable(_Table):
     decay: Decay | None = None
     weight_decay: NotNegative | None = None
     mixup: NotNegative | None = None
-    distill_from: PhaseName | None = None
-    """The earlier stage whose network teaches this one."""
+    distill_from: Annotated[PhaseName | None, BeforeValidator(lambda name: None if name == "none" else name)] = None
+    """The earlier phase whose network teaches this one; "none" for nobody."""
     checkpoint: str | None = None
     """A trained network to take instead of training: a `save_pretrained` directory or a stage's of another run."""
     arch: ArchName | None = None

@@ -22,6 +22,7 @@ from ebnet.runs.state import PhaseState, Position
 from ebnet.train.allocator import keep_freed_memory
 from ebnet.train.distributed import any_rank, barrier, part_of_batch, pick_device, process_group, rank
 from ebnet.train.evaluation import Evaluation, evaluate
+from ebnet.train.fitting import fitted
 from ebnet.train.gate_start import IMAGES as CLUSTERED
 from ebnet.train.gate_start import has_equal_experts, start_gates_from_clusters
 from ebnet.train.given import load_given
@@ -94,7 +95,7 @@ def _claimed(run: RunDirectory, recipe: Recipe) -> Iterator[None]:
 def _resolved(recipe: Recipe | str | Path, overrides: Overrides, data: str | Path | None) -> Recipe:
     recipe = recipe.changed(overrides) if isinstance(recipe, Recipe) else load_recipe(recipe, overrides)
     # Absolute, because the run may be evaluated from another directory.
-    return recipe if data is None else recipe.changed({"data.root": str(Path(data).expanduser().resolve())})
+    return fitted(recipe if data is None else recipe.changed({"data.root": str(Path(data).expanduser().resolve())}))
 
 
 class _Pipeline:

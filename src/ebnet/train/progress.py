@@ -3,9 +3,11 @@
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ebnet.recipe.phases import title
 from ebnet.runs.results import PhaseResult, RunResult
 
 
@@ -102,30 +104,37 @@ class TerminalReporter(PlainReporter):
 def epoch_line(record: dict[str, Any]) -> str:
     train, val = record["train"], record.get("val")
     terms = ", ".join(f"{name} {value:.4f}" for name, value in train.items() if name != "loss")
-    validated = f"; top-1 {val['top1']:.2%}, top-5 {val['top5']:.2%}, loss {val['loss']:.4f}" if val else ""
+    validated = f"; {accuracies(val['top1'], val['top5'])}, loss {val['loss']:.4f}" if val else ""
     return (
         f"{record['stage']} epoch {record['epoch']}: loss {train['loss']:.4f} ({terms}), "
         f"lr {record['learning_rate']:.2e}, {record['images_per_second']:.0f} images/s{validated}"
     )
 
 
+def accuracies(top1: float, top5: float) -> str:
+    """In words; where top-5 leaves out nothing, as with five classes, it says nothing."""
+    return f"top-1 {top1:.2%}" + (f", top-5 {top5:.2%}" if top5 < 1 else "")
+
+
 def result_table(result: RunResult) -> Table:
-    """The accuracy of every phase."""
-    table = Table(title=f"{result.out}")
-    for column in ("phase", "top-1 %", "top-5 %", "loss", "best top-1 %", "epochs", "images/s", "seconds"):
+    """The accuracy of every phase, within 80 columns."""
+    phases = result.phases.values()
+    columns: dict[str, list[str]] = {
+        "phase": [title(phase.name) for phase in phases],
+        "top-1 %": [f"{100 * phase.top1:.2f}" for phase in phases],
+        "top-5 %": [f"{100 * phase.top5:.2f}" for phase in phases],
+        "best top-1 %": [f"{100 * phase.best_top1:.2f}" for phase in phases],
+        "epochs": ["given" if phase.source else str(phase.epochs) for phase in phases],
+        "images/s": ["" if phase.source else f"{phase.images_per_second:.0f}" for phase in phases],
+        "seconds": ["" if phase.source else f"{phase.seconds:.1f}" for phase in phases],
+    }
+    if all(phase.top5 == 1 for phase in phases):
+        del columns["top-5 %"]
+    table = Table(title=escape(str(result.out)))
+    for column in columns:
         table.add_column(column, justify="left" if column == "phase" else "right")
-    for phase in result.phases.values():
-        given = phase.source is not None
-        table.add_row(
-            phase.name,
-            f"{100 * phase.top1:.2f}",
-            f"{100 * phase.top5:.2f}",
-            f"{phase.loss:.4f}",
-            f"{100 * phase.best_top1:.2f}",
-            "given" if given else str(phase.epochs),
-            "" if given else f"{phase.images_per_second:.0f}",
-            "" if given else f"{phase.seconds:.1f}",
-        )
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
     return table
 
 
