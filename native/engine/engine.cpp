@@ -66,6 +66,13 @@ Status Engine::open(std::unique_ptr<Session>* session) const {
   return guarded([&] { *session = std::make_unique<Session>(plans_, options_.threads); });
 }
 
+std::vector<std::size_t> Engine::session_bytes() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::size_t> bytes;
+  for (const std::unique_ptr<Session>& session : idle_) bytes.push_back(session->bytes());
+  return bytes;
+}
+
 Status Engine::kernels(std::vector<std::string>* names) const {
   return guarded([&] {
     names->clear();

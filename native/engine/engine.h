@@ -37,6 +37,8 @@ class Engine {
   Status run(const Images& images, const Results& results, const Poll& poll = {});
   // A session of the caller's own, beside those the engine keeps for its calls. It may outlive the engine.
   Status open(std::unique_ptr<Session>* session) const;
+  // Of the buffers of every session that the engine keeps and that is not running.
+  std::vector<std::size_t> session_bytes();
   // The kernel of every binary layer, for the size last run or, before, the file's own.
   Status kernels(std::vector<std::string>* names) const;
 

@@ -203,6 +203,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("in_channels", [](const Engine& engine) { return engine.model().program.in_channels; })
       .def_prop_ro("labels", [](const Engine& engine) { return engine.model().labels; })
       .def_prop_ro("isa", [](const Engine& engine) { return isa_name(engine.model().isa); })
+      .def_prop_ro("session_bytes", &Engine::session_bytes)
       .def_prop_ro("kernels",
                    [](const Engine& engine) {
                      std::vector<std::string> names;

@@ -15,7 +15,7 @@ from ebnet.cli.search import RunByDefault
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-PROGRAMS = ("build/c/examples/c/classify", "cmake", "curl", "ebnet", "make", "native/emulate/run.sh")
+PROGRAMS = ("./classify", "cmake", "curl", "ebnet", "gcc", "make", "native/emulate/run.sh")
 PROGRAMS += ("native/fuzz/run.sh", "pip", "pytest", "python", "python3", "torchrun")
 BEFORE = r"(?:(?:\w+=\S+|chrt -f \d+|taskset -c \d+)\s+)*"
 """What may stand before a program: settings of the environment, the scheduler and the core."""

@@ -26,7 +26,7 @@ CHECKOUT = ("CMakeLists.txt", "benchmarks", "constraints.txt", "docs", "examples
 CHECKOUT += ("pyproject.toml", "src")
 MAKE_THEIR_DEMO = ("README.md", "docs/index.md")
 """Their first command makes `demo`; the other documents begin after it."""
-IN_COLOUR = ("docs/c-api.md", "docs/engine.md")
+IN_COLOUR = ("docs/c-api.md", "docs/engine.md", "docs/engine-measured.md")
 """Their `net.ebn` is of a network for photographs, without training, since digits are grey."""
 BUILT = ROOT / "build" / "documented"
 """A checkout of its own for the commands that compile, kept: the core compiles once."""

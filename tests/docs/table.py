@@ -90,6 +90,7 @@ SHORTER = [
         "",
         {" --real-time --plot latency.svg": ""},
     ),
+    Shorter(r"chrt -f 10 python benchmarks/callers\.py", "one round", "--rounds 1"),
     Shorter(r"python benchmarks/throughput\.py", "one thread", "--threads 1"),
     Shorter(r"python benchmarks/training\.py", "one round of one small network", "evidence --rounds 1"),
     Shorter(
@@ -132,5 +133,12 @@ NOT_RUN = {
 SHARE_A_PLACE = {"docs/index.md": "README.md"}
 """Documents whose commands go on from those of another."""
 
-SLOW = ("docs/c-api.md", "docs/engine.md", "docs/results.md", "docs/search.md", "docs/training.md")
+SLOW = (
+    "docs/c-api.md",
+    "docs/engine.md",
+    "docs/engine-measured.md",
+    "docs/results.md",
+    "docs/search.md",
+    "docs/training.md",
+)
 """Documents that `make test` leaves to `make test-all`: they compile, measure or train for more than some seconds."""

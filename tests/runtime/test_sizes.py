@@ -94,3 +94,8 @@ def test_threads_on_one_engine_get_their_own_answers(network: Path) -> None:
     for thread in callers:
         thread.join()
     assert not wrong
+    sessions = engine.session_bytes
+    assert 1 <= len(sessions) <= 8
+    alone = ebnet.load(network, threads=2)
+    alone(images(max(SIDES)))
+    assert max(sessions) == alone.session_bytes[0]

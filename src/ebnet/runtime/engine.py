@@ -155,6 +155,11 @@ class Engine:
         return self._native.kernels
 
     @property
+    def session_bytes(self) -> list[int]:
+        """Bytes of activations and scratch of every session kept for later calls: as many as ever ran at once."""
+        return self._native.session_bytes
+
+    @property
     def file_bytes(self) -> int:
         return self._native.file_bytes
 
