@@ -14,6 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 from tests.docs.table import SHARE_A_PLACE
 
 LONGEST_FIRST = (
+    "docs/engine-measured.md",
     "docs/engine.md",
     "tests/runtime/test_core_alone.py",
     "tests/native/test_sanitizers.py",

@@ -117,10 +117,17 @@ void without_gil(Run&& run) {
   check(status);
 }
 
-// Whether a signal's handler has raised something, as Ctrl-C's does. Only the main thread is ever told.
+// Whether a signal's handler has raised something, as Ctrl-C's does.
 bool interrupted() {
   nb::gil_scoped_acquire acquire;
   return PyErr_CheckSignals() != 0;
+}
+
+// Only the main thread is ever told of signals; others need not wait for the interpreter to ask.
+Poll signals() {
+  static const auto main_thread =
+      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  return PyThread_get_thread_ident() == main_thread ? Poll(interrupted) : Poll();
 }
 
 // The path is bytes, as the file system has it: not every name is UTF-8.
@@ -148,7 +155,8 @@ std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const st
 nb::tuple run(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
-  without_gil([&] { return engine.run(images, {outputs.logits.data(), outputs.experts.data()}, interrupted); });
+  const Poll poll = signals();
+  without_gil([&] { return engine.run(images, {outputs.logits.data(), outputs.experts.data()}, poll); });
   return nb::make_tuple(outputs.take_logits(), outputs.take_experts());
 }
 
@@ -156,7 +164,8 @@ nb::tuple trace(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
   std::vector<std::vector<float>> values;
-  without_gil([&] { return engine.run(images, {outputs.logits.data(), outputs.experts.data(), &values}, interrupted); });
+  const Poll poll = signals();
+  without_gil([&] { return engine.run(images, {outputs.logits.data(), outputs.experts.data(), &values}, poll); });
   nb::list listed;
   for (std::vector<float>& value : values) {
     const std::size_t count = value.size() / outputs.batch;
@@ -169,7 +178,8 @@ nb::list profile(Engine& engine, const Array& array) {
   const Images images = images_of(engine, array);
   Outputs outputs(engine, images);
   std::vector<OpProfile> ops;
-  without_gil([&] { return engine.run(images, {outputs.logits.data(), nullptr, nullptr, &ops}, interrupted); });
+  const Poll poll = signals();
+  without_gil([&] { return engine.run(images, {outputs.logits.data(), nullptr, nullptr, &ops}, poll); });
   nb::list listed;
   for (const OpProfile& op : ops) {
     nb::dict row;
