@@ -116,6 +116,11 @@ def test_limits_that_are_none(wrong: dict[str, Any]) -> None:
         ebnet.Limits(**wrong)
 
 
+def test_limits_of_another_type() -> None:
+    with pytest.raises(ConfigError, match=r"limits=\{'work': 3\}: expected ebnet.Limits"):
+        ebnet.load("zoo:digits-e4", limits={"work": 3})  # type: ignore[arg-type]
+
+
 def test_ctrl_c_stops_a_run_within_a_tenth_of_a_second(tmp_path: Path) -> None:
     path = tmp_path / "long.ebn"
     path.write_bytes(pools("avgpool", 4000, 9).content())

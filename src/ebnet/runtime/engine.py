@@ -49,7 +49,14 @@ def load(
         file = resolve(file)
     if stream not in STREAM_TYPES:
         raise ConfigError(f"stream={stream!r}: expected one of {', '.join(STREAM_TYPES)}")
-    return Engine(NativeEngine.load(os.fsencode(file), count, stream, **(limits.to_dict() if limits else {})), file)
+    bounds = {}
+    if limits is not None:
+        from ebnet.runtime.limits import Limits
+
+        if not isinstance(limits, Limits):
+            raise ConfigError(f"limits={limits!r}: expected ebnet.Limits, e.g. ebnet.Limits(memory=4 << 30)")
+        bounds = limits.to_dict()
+    return Engine(NativeEngine.load(os.fsencode(file), count, stream, **bounds), file)
 
 
 def _parsed(text: str) -> Any:
