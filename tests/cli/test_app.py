@@ -67,3 +67,8 @@ def test_a_recipe_without_pydantic_is_one_line() -> None:
     outcome = ebnet("train", "demo", "--show", without=("pydantic",))
     assert outcome.returncode == 1
     assert outcome.stderr == 'error: this command needs pydantic: pip install "ebnet[train]"\n'
+
+
+@pytest.mark.parametrize("command", ["summary", "predict", "bench", "reproduce"])
+def test_help_shows_no_types_of_python(command: str) -> None:
+    assert "list[" not in ebnet(command, "--help").stdout

@@ -32,6 +32,7 @@ from ebnet.cli import (
     verify,
     zoo,
 )
+from ebnet.cli.plain import speak_plainly
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
@@ -79,6 +80,7 @@ app.command("results")(results.results)
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)
+speak_plainly(app)
 
 
 EXTRAS = {
@@ -103,7 +105,7 @@ EXTRAS = {
 
 
 def main() -> None:
-    """Run the program; the project's own errors become one line and exit code 1, Ctrl-C becomes 130."""
+    """Run the program; the project's own errors, and a package that is lacking, become one line and exit code 1."""
     try:
         app()
     except EbnetError as error:
