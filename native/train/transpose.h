@@ -1,5 +1,7 @@
-// Turning [line][place] into [place][line], four by four.
+// Turning [line][place] into [place][line], in squares of vectors or of four.
 #pragma once
+#include <utility>
+
 #include "base/lanes.h"
 
 namespace ebnet {
@@ -7,42 +9,82 @@ namespace {
 
 typedef float Four __attribute__((vector_size(4 * sizeof(float))));
 
+// Lanes of a, then of b, by their numbers.
+template <int... kPlaces, typename Lanes>
+inline Lanes shuffled(Lanes a, Lanes b) {
 #if defined(__clang__)
-#define EBNET_SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+  return __builtin_shufflevector(a, b, kPlaces...);
 #else
-typedef int FourPlaces __attribute__((vector_size(4 * sizeof(int))));
-#define EBNET_SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, FourPlaces{i, j, k, l})
+  typedef int Places __attribute__((vector_size(sizeof(Lanes))));
+  return __builtin_shuffle(a, b, Places{kPlaces...});
 #endif
+}
 
 inline void transpose_four(const float* from, size_t from_line, float* to, size_t to_line) {
   Four in[4], mixed[4];
   for (size_t i = 0; i < 4; ++i) std::memcpy(&in[i], from + i * from_line, sizeof(Four));
-  mixed[0] = EBNET_SHUFFLE(in[0], in[1], 0, 4, 1, 5);
-  mixed[1] = EBNET_SHUFFLE(in[2], in[3], 0, 4, 1, 5);
-  mixed[2] = EBNET_SHUFFLE(in[0], in[1], 2, 6, 3, 7);
-  mixed[3] = EBNET_SHUFFLE(in[2], in[3], 2, 6, 3, 7);
-  const Four out[4] = {EBNET_SHUFFLE(mixed[0], mixed[1], 0, 1, 4, 5), EBNET_SHUFFLE(mixed[0], mixed[1], 2, 3, 6, 7),
-                       EBNET_SHUFFLE(mixed[2], mixed[3], 0, 1, 4, 5), EBNET_SHUFFLE(mixed[2], mixed[3], 2, 3, 6, 7)};
+  mixed[0] = shuffled<0, 4, 1, 5>(in[0], in[1]);
+  mixed[1] = shuffled<0, 4, 1, 5>(in[2], in[3]);
+  mixed[2] = shuffled<2, 6, 3, 7>(in[0], in[1]);
+  mixed[3] = shuffled<2, 6, 3, 7>(in[2], in[3]);
+  const Four out[4] = {shuffled<0, 1, 4, 5>(mixed[0], mixed[1]), shuffled<2, 3, 6, 7>(mixed[0], mixed[1]),
+                       shuffled<0, 1, 4, 5>(mixed[2], mixed[3]), shuffled<2, 3, 6, 7>(mixed[2], mixed[3])};
   for (size_t i = 0; i < 4; ++i) std::memcpy(to + i * to_line, &out[i], sizeof(Four));
 }
-#undef EBNET_SHUFFLE
 
-// to[place * to_line + line] = from[line * from_line + place] for lines x places. Where a side is no multiple of four,
-// its last four overlap the ones before; below four it goes one by one.
-inline void transpose(const float* from, size_t from_line, int lines, int places, float* to, size_t to_line) {
-  if (lines < 4 || places < 4) {
-    for (int line = 0; line < lines; ++line) {
-      for (int place = 0; place < places; ++place) {
-        to[size(place) * to_line + size(line)] = from[size(line) * from_line + size(place)];
+// A square of kLanes x kLanes: log2(kLanes) rounds, each swapping the off-diagonal quarters of ever larger squares.
+template <int kDistance, int... kLane>
+inline void swap_quarters(Vector* lines, std::integer_sequence<int, kLane...>) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if (i & kDistance) continue;
+    const Vector a = lines[i], b = lines[i + kDistance];
+    lines[i] = shuffled<((kLane & kDistance) != 0 ? kLanes + kLane - kDistance : kLane)...>(a, b);
+    lines[i + kDistance] = shuffled<((kLane & kDistance) != 0 ? kLanes + kLane : kLane + kDistance)...>(a, b);
+  }
+}
+
+inline void transpose_square(const float* from, size_t from_line, float* to, size_t to_line) {
+  Vector lines[kLanes];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kLanes; ++i) lines[i] = load(from + i * from_line);
+  constexpr std::make_integer_sequence<int, kLanes> all;
+  swap_quarters<1>(lines, all);
+  swap_quarters<2>(lines, all);
+  if constexpr (kLanes > 4) swap_quarters<4>(lines, all);
+  if constexpr (kLanes > 8) swap_quarters<8>(lines, all);
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kLanes; ++i) store(to + i * to_line, lines[i]);
+}
+
+// to[place * to_line + line] = from[line * from_line + place] for lines x places, by squares of `kSide`. Where a side is no
+// multiple of it, its last square overlaps the one before.
+template <int kSide>
+inline void transpose_by(const float* from, size_t from_line, int lines, int places, float* to, size_t to_line) {
+  for (int line = 0; line < lines; line += kSide) {
+    const size_t l = size(line + kSide <= lines ? line : lines - kSide);
+    for (int place = 0; place < places; place += kSide) {
+      const size_t p = size(place + kSide <= places ? place : places - kSide);
+      if constexpr (kSide == 4) {
+        transpose_four(from + l * from_line + p, from_line, to + p * to_line + l, to_line);
+      } else {
+        transpose_square(from + l * from_line + p, from_line, to + p * to_line + l, to_line);
       }
     }
+  }
+}
+
+// The same in the largest squares that fit; below four it goes one by one.
+inline void transpose(const float* from, size_t from_line, int lines, int places, float* to, size_t to_line) {
+  if (lines >= kLanes && places >= kLanes) return transpose_by<kLanes>(from, from_line, lines, places, to, to_line);
+  if (lines >= 4 && places >= 4) return transpose_by<4>(from, from_line, lines, places, to, to_line);
+  if (places == 1 && from_line == 1) {
+    std::memcpy(to, from, size(lines) * sizeof(float));
     return;
   }
-  for (int line = 0; line < lines; line += 4) {
-    const size_t l = size(line + 4 <= lines ? line : lines - 4);
-    for (int place = 0; place < places; place += 4) {
-      const size_t p = size(place + 4 <= places ? place : places - 4);
-      transpose_four(from + l * from_line + p, from_line, to + p * to_line + l, to_line);
+  for (int line = 0; line < lines; ++line) {
+    for (int place = 0; place < places; ++place) {
+      to[size(place) * to_line + size(line)] = from[size(line) * from_line + size(place)];
     }
   }
 }

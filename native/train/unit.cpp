@@ -88,12 +88,16 @@ class Order {
 void batch_statistics(const UnitLayer& layer, const float* means, const float* squares, const UnitKept& kept) {
   const std::size_t in = size(layer.shape.in_channels), batch = size(layer.batch);
   std::vector<double> mean(in), spread(in);
-  for (std::size_t i = 0; i < batch * in; ++i) mean[i % in] += static_cast<double>(means[i]);
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t c = 0; c < in; ++c) mean[c] += static_cast<double>(means[b * in + c]);
+  }
   for (double& m : mean) m /= static_cast<double>(batch);
   const double plane = static_cast<double>(layer.in_plane()), count = plane * static_cast<double>(batch);
-  for (std::size_t i = 0; i < batch * in; ++i) {
-    const double off = static_cast<double>(means[i]) - mean[i % in];
-    spread[i % in] += static_cast<double>(squares[i]) + plane * off * off;
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t c = 0; c < in; ++c) {
+      const double off = static_cast<double>(means[b * in + c]) - mean[c];
+      spread[c] += static_cast<double>(squares[b * in + c]) + plane * off * off;
+    }
   }
   for (std::size_t c = 0; c < in; ++c) {
     kept.mean[c] = static_cast<float>(mean[c]);
@@ -129,18 +133,25 @@ void statistics(const UnitLayer& layer, const UnitForward& io, const UnitKept& k
       kept.rstd[c] = static_cast<float>(1.0 / std::sqrt(static_cast<double>(layer.running_var[c]) + layer.eps));
     }
   }
-  for (std::size_t i = 0; layer.means() && i < planes; ++i) {
-    kept.hat_mean[i] = norm ? (means[i] - kept.mean[i % in]) * kept.rstd[i % in] : means[i];
+  for (std::size_t b = 0; layer.means() && b < size(layer.batch); ++b) {
+    for (std::size_t c = 0; c < in; ++c) {
+      const float mean = means[b * in + c];
+      kept.hat_mean[b * in + c] = norm ? (mean - kept.mean[c]) * kept.rstd[c] : mean;
+    }
   }
 }
 
 // to[c] = sum over the batch of values[b][c], times factors[b][c] where given.
 void sum_batch(const float* values, const float* factors, int batch, std::size_t channels, float* to) {
   std::vector<double> sums(channels);
-  for (std::size_t b = 0; b < size(batch); ++b) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      const double factor = factors == nullptr ? 1.0 : static_cast<double>(factors[b * channels + c]);
-      sums[c] += factor * static_cast<double>(values[b * channels + c]);
+  for (std::size_t b = 0; b < size(batch); ++b, values += channels) {
+    if (factors == nullptr) {
+      for (std::size_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(values[c]);
+    } else {
+      const float* of_sample = factors + b * channels;
+      for (std::size_t c = 0; c < channels; ++c) {
+        sums[c] += static_cast<double>(of_sample[c]) * static_cast<double>(values[c]);
+      }
     }
   }
   for (std::size_t c = 0; c < channels; ++c) to[c] = static_cast<float>(sums[c]);
@@ -170,11 +181,11 @@ void input_terms(const UnitLayer& layer, const UnitBackward& io, const UnitKept&
   const std::size_t batch = size(layer.batch), in = size(layer.shape.in_channels);
   const bool norm = layer.gamma != nullptr, means = layer.means();
   std::vector<double> dbeta(in), dgamma(in);
-  for (std::size_t i = 0; norm && i < batch * in; ++i) {
+  for (std::size_t i = 0, c = 0; norm && i < batch * in; ++i, c = c + 1 == in ? 0 : c + 1) {
     const double dmean = means ? static_cast<double>(sums.dmean[i]) : 0.0;
-    dbeta[i % in] += static_cast<double>(sums.raw[i]) + dmean;
-    dgamma[i % in] += static_cast<double>(sums.raw_hat[i]) +
-                      (means ? dmean * static_cast<double>(kept.hat_mean[i]) : 0.0);
+    dbeta[c] += static_cast<double>(sums.raw[i]) + dmean;
+    dgamma[c] += static_cast<double>(sums.raw_hat[i]) +
+                 (means ? dmean * static_cast<double>(kept.hat_mean[i]) : 0.0);
   }
   const double plane = static_cast<double>(layer.in_plane()), count = plane * static_cast<double>(batch);
   const bool of_batch = norm && layer.training;
@@ -182,9 +193,10 @@ void input_terms(const UnitLayer& layer, const UnitBackward& io, const UnitKept&
     const double k = norm ? static_cast<double>(layer.gamma[c]) * static_cast<double>(kept.rstd[c]) : 1.0;
     slope[c] = static_cast<float>(k);
     tilt[c] = of_batch ? static_cast<float>(-k * dgamma[c] / count * static_cast<double>(kept.rstd[c])) : 0.0f;
+    const double off = of_batch ? dbeta[c] / count : 0.0;
     for (std::size_t b = 0; b < batch; ++b) {
       const double dmean = means ? static_cast<double>(sums.dmean[b * in + c]) / plane : 0.0;
-      offset[b * in + c] = static_cast<float>(k * (dmean - (of_batch ? dbeta[c] / count : 0.0)));
+      offset[b * in + c] = static_cast<float>(k * (dmean - off));
     }
     if (norm) io.dbeta[c] = static_cast<float>(dbeta[c]);
     if (norm) io.dgamma[c] = static_cast<float>(dgamma[c]);
@@ -197,8 +209,7 @@ void means_gradients(const UnitLayer& layer, const UnitBackward& io, const UnitK
   const int in = layer.shape.in_channels, out = layer.shape.out_channels;
   in_parts(layer.batch, threads,
            [&](int, int first, int last) { kernel.means_gradient(layer, kept, sums, first, last); });
-  for (std::size_t i = 0; i < size(layer.batch) * size(in); ++i) {
-    const std::size_t c = i % size(in);
+  for (std::size_t i = 0, c = 0; i < size(layer.batch) * size(in); ++i, c = c + 1 == size(in) ? 0 : c + 1) {
     means[i] = layer.gamma == nullptr ? kept.hat_mean[i] : kept.hat_mean[i] * layer.gamma[c] + layer.beta[c];
   }
   const auto outer = [&](const float* a, const float* b, int rows, int columns, float* to) {

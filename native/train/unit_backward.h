@@ -35,72 +35,96 @@ inline void output_gradient(const UnitLayer& layer, const View& v, const float* 
                             const void* conv, const float* numbers, const OutputSums& sums, float* dc) {
   transpose(dy, size(v.map()), v.rows, positions, dc, size(v.rows));
   const size_t each = Repeated::floats(v.rows), count = size(positions) * size(v.rows);
-  const float *scales = numbers, *biases = numbers + each, *slopes = numbers + 2 * each;
-  const int step = Repeated::step(v.rows);
-  int at = 0;
-  for (size_t i = 0; i < count; i += kLanes, at = next_channel(at, step, v.rows)) {
-    const size_t some = count - i;
-    const Vector d = some < kLanes ? load_some(dc + i, some) : load(dc + i);
-    const Vector c = conv_at(layer, conv, conv_place + i, some), scale = load(scales + at);
-    const Vector z = c * scale + load(biases + at);
-    const Vector dz = z > Vector{} ? d : d * load(slopes + at);
-    store(sums.slope + at, load(sums.slope + at) + (z > Vector{} ? Vector{} : d * z));
-    store(sums.scale + at, load(sums.scale + at) + dz * c);
-    store(sums.bias + at, load(sums.bias + at) + dz);
-    store(dc + i, dz * scale);
-  }
+  for_channels(count, v.rows, [&](size_t first, size_t period, int at) {
+    const Vector scale = load(numbers + at), bias = load(numbers + each + at), slope = load(numbers + 2 * each + at);
+    Vector of_slope = {}, of_scale = {}, of_bias = {};
+    for (size_t i = first; i < count; i += period) {
+      const Vector d = load_some(dc + i, count - i), c = conv_at(layer, conv, conv_place + i, count - i);
+      const Vector z = c * scale + bias, dz = z > Vector{} ? d : d * slope;
+      of_slope += z > Vector{} ? Vector{} : d * z;
+      of_scale += dz * c;
+      of_bias += dz;
+      store_some(dc + i, dz * scale, count - i);
+    }
+    add_at(sums.slope + at, of_slope);
+    add_at(sums.scale + at, of_scale);
+    add_at(sums.bias + at, of_bias);
+  });
 }
 
-struct BackwardTask {
-  const float* dc;  // at the tile's first position
-  int rows;
-  const float* weights;  // [output channel][vectors]
-  float* dseen;
-  const int* places;
+// [position][row] into the middle of [line][column][row] with its zeros around.
+inline void lay_out(const View& v, const float* tight, int lines, float* dc) {
+  const size_t row = size(v.out_w * v.rows), line = size(v.dc_columns() * v.rows);
+  dc += size(v.back_h) * line + size(v.back_w * v.rows);
+  for (int y = 0; y < lines; ++y) std::memcpy(dc + size(y) * line, tight + size(y) * row, row * sizeof(float));
+}
+
+// The input gradient gathers what reached each pixel: with line l and column x counted from the first that a band sees,
+//
+//   dseen[l][x][c] = sum over the taps (ky, kx) and output channels o of dc[(l - ky) / stride][(x - kx) / stride][o] * w[ky][kx][o][c]
+//
+// over taps that divide evenly. Pixels with the same remainders by the strides have the same taps: a phase.
+struct Phase {
+  int down, right;
 };
 
-template <int kRows, int kVectors>
-struct BackwardTile {
-  static void run(const BackwardTask& t) {
-    Vector sums[kRows][kVectors] = {};
-    const float* weights = t.weights;
-    const float* at[kRows];
-    for (int r = 0; r < kRows; ++r) at[r] = t.dc + r * t.rows;
-    for (int o = 0; o < t.rows; ++o, weights += kVectors * kLanes) {
-      Vector w[kVectors];
-#pragma GCC unroll 2
-      for (int i = 0; i < kVectors; ++i) w[i] = load(weights + i * kLanes);
-#pragma GCC unroll 12
-      for (int r = 0; r < kRows; ++r) {
-        const Vector a = splat(at[r][o]);
-#pragma GCC unroll 2
-        for (int i = 0; i < kVectors; ++i) sums[r][i] += a * w[i];
-      }
-    }
-#pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int i = 0; i < kVectors; ++i) {
-        float* to = t.dseen + t.places[r] + i * kLanes;
-        store(to, load(to) + sums[r][i]);
+inline int place_inputs(const View& v, const Piece& piece, const Phase& phase, const Rows& rows, Place* places) {
+  const int first = piece.first_line(v), left = left_of(v), used = used_of(v), line = v.dc_columns() * v.rows;
+  int count = 0;
+  for (int y = rows.begin; y < rows.end; ++y) {
+    const int l = y - first;
+    if (l % v.stride_h != phase.down) continue;
+    for (int c = 0; c < used; ++c) {
+      const int x = left + c;
+      if (x % v.stride_w != phase.right) continue;
+      const int dc = l / v.stride_h * line + x / v.stride_w * v.rows, to = ((y - rows.begin) * used + c) * v.channels;
+      for (int n = 0; n < piece.count; ++n) {
+        places[count++] = {n * static_cast<int>(v.dc) + dc, n * static_cast<int>(v.seen) + to,
+                           piece.begin + l / v.stride_h, x / v.stride_w};
       }
     }
   }
+  return count;
+}
+
+// A tap of a phase: the output row and column it reaches from those of its pixel divided by the strides.
+struct Tap {
+  int number, row, column;
+  size_t place;
 };
 
-// What a piece adds to the transposed input gradient.
-inline void input_gradient(const View& v, const Piece& piece, const float* dc, const float* strips, const int* places,
-                           float* dseen) {
-  for (int run = 0; run < v.runs; ++run) {
-    for_vectors(v.padded, [&](int lane, bool two) {
-      for_positions(v, piece, [&](int rows, int position, int first, int last) {
-        if (!sees(v, run, first, last)) return;
-        const BackwardTask t = {dc + size(position * v.rows), v.rows, strips, dseen + run_place(v, run) + size(lane),
-                                places + position};
-        two ? run_tile<BackwardTile, 2>(rows, t) : run_tile<BackwardTile, 1>(rows, t);
-      });
-      strips += size(v.rows) * (two ? 2 * kLanes : kLanes);
-    });
+inline int phase_taps(const View& v, const Phase& phase, Tap* taps) {
+  int count = 0;
+  for (int tap = 0; tap < taps_of(v); ++tap) {
+    const int down = phase.down - tap / v.right.count * v.dilation_h;
+    const int right = phase.right - tap % v.right.count * v.dilation_w;
+    if (down % v.stride_h != 0 || right % v.stride_w != 0) continue;
+    const int row = down / v.stride_h, column = right / v.stride_w;
+    taps[count++] = {tap, row, column, size((row + v.back_h) * v.dc_columns() + column + v.back_w) * size(v.rows)};
+  }
+  return count;
+}
+
+inline void input_gradient(const View& v, const Piece& piece, const Rows& rows, const float* dc, const float* strips,
+                           Place* places, Tap* taps, Run* runs, float* dseen) {
+  for (Phase phase = {0, 0}; phase.down < v.stride_h; ++phase.down) {
+    for (phase.right = 0; phase.right < v.stride_w; ++phase.right) {
+      const int positions = place_inputs(v, piece, phase, rows, places), tap_count = phase_taps(v, phase, taps);
+      const float* strip = strips;
+      for (int p = 0; p < strips_of(v); ++p, strip += strip_floats(v)) {
+        const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
+        for_tiles(positions, [&](int tile, int position) {
+          const Extent e = extent_of(places + position, tile, v.columns);
+          int count = 0;
+          for (const Tap* t = taps; t < taps + tap_count; ++t) {
+            if (e.bottom + t->row < 0 || e.top + t->row >= v.out_h) continue;
+            if (e.right + t->column < 0 || e.left + t->column >= v.out_w) continue;
+            runs[count++] = {t->place, v.rows, strip + t->number * v.rows * lanes};
+          }
+          run_sums(tile, wide_strip(v, p), {runs, count, dc, places + position, dseen + p * 2 * kLanes, size(some)});
+        });
+      }
+    }
   }
 }
 
@@ -111,49 +135,64 @@ inline Vector through(Estimator estimator, Vector d, Vector n) {
   return magnitude <= one ? d : Vector{};
 }
 
-// Lines [first, first + lines) of the transposed gradient through the estimator and back to torch's order.
-inline void emit(const UnitLayer& layer, const View& v, const Normal& normal, int first, int lines, const float* hat,
-                 float* dseen, float* raw, float* raw_hat, float* dx) {
-  const size_t plane = layer.in_plane(), channels = size(v.channels), line = size(v.columns) * channels;
-  const size_t left = size(left_of(v)) * channels, used = size(used_of(v)) * channels;
-  const int step = Repeated::step(v.channels);
-  for (int row = first; row < first + lines; ++row, hat += line, dseen += line) {
-    if (row < 0 || row >= v.in_h) continue;
-    int at = 0;
-    for (size_t i = left; i < left + used; i += kLanes, at = next_channel(at, step, v.channels)) {
-      const size_t some = left + used - i;
-      const Vector h = some < kLanes ? load_some(hat + i, some) : load(hat + i);
-      const Vector d = some < kLanes ? load_some(dseen + i, some) : load(dseen + i);
+// `count` numbers of [position][channel] through the estimator; the sums grow by channel, repeated.
+inline void estimate(const UnitLayer& layer, const View& v, const Normal& normal, const float* hat, size_t count,
+                     float* dseen, float* raw, float* raw_hat) {
+  for_channels(count, v.channels, [&](size_t first, size_t period, int at) {
+    Vector sum = {}, sum_hat = {};
+    for (size_t i = first; i < count; i += period) {
+      const Vector h = load_some(hat + i, count - i), d = load_some(dseen + i, count - i);
       const Vector dn = through(layer.input_estimator, d, normal_of(normal, at, h));
-      store(raw + at, load(raw + at) + dn);
-      store(raw_hat + at, load(raw_hat + at) + dn * h);
-      some < kLanes ? store_some(dseen + i, dn, some) : store(dseen + i, dn);
+      sum += dn;
+      sum_hat += dn * h;
+      store_some(dseen + i, dn, count - i);
     }
-    transpose(dseen + left, channels, used_of(v), v.channels, dx + size(row) * size(v.in_w) + first_column(v), plane);
+    add_at(raw + at, sum);
+    add_at(raw_hat + at, sum_hat);
+  });
+}
+
+// Rows of the image: the gradient through the estimator and back to torch's order.
+inline void emit(const UnitLayer& layer, const View& v, const Normal& normal, const Rows& rows, const float* hat,
+                 float* dseen, float* raw, float* raw_hat, float* dx) {
+  const size_t plane = layer.in_plane(), channels = size(v.channels);
+  const int used = used_of(v), together = used == v.in_w ? rows.end - rows.begin : 1;
+  hat += size(first_column(v)) * channels;
+  dx += first_column(v);
+  for (int y = rows.begin; y < rows.end; y += together) {
+    const size_t row = size(y - rows.begin), place = row * size(used) * channels;
+    estimate(layer, v, normal, hat + row * size(v.in_w) * channels, size(together * used) * channels, dseen + place, raw,
+             raw_hat);
+    transpose(dseen + place, channels, together * used, v.channels, dx + size(y) * size(v.in_w), plane);
   }
 }
 
 struct BackwardMemory {
   explicit BackwardMemory(const View& v, const UnitLayer& layer, float* scratch) : carver(scratch) {
     const size_t of_rows = Repeated::floats(v.rows), of_channels = Repeated::floats(v.channels), chunk = size(v.chunk);
-    places = reinterpret_cast<int*>(carver.take(size(v.positions())));
+    places = reinterpret_cast<Place*>(carver.take(4 * chunk * size(v.lines) * size(v.in_w)));
+    taps = reinterpret_cast<Tap*>(carver.take(6 * size(taps_of(v))));
+    runs = reinterpret_cast<Run*>(carver.take(6 * size(taps_of(v))));
     normals = carver.take(Normals::floats(v));
     packed = carver.take(group_floats(v));
-    strips = carver.take(size(v.groups) * group_floats(v));
+    strips = carver.take(size(v.groups * strips_of(v)) * strip_floats(v));
     total = carver.take(size(v.groups) * group_floats(v));
     mask = carver.take(layer.binary_weights ? size(v.groups) * group_floats(v) : 0);
     numbers = carver.take(3 * size(v.wide_rows));
     repeated = carver.take(3 * of_rows);
     sums = carver.take(chunk * (3 * of_rows + 2 * of_channels));
     scores = carver.take(chunk * size(layer.experts) * kLanes);
-    dc = carver.take(size(v.positions()) * size(v.rows) + kLanes);
+    tight = carver.take(size(v.band * v.out_w) * size(v.rows) + kLanes);
+    dc = carver.take(chunk * v.dc + kLanes);
     seen = carver.take(chunk * v.seen);
-    hat = carver.take(chunk * v.seen);
-    dseen = carver.take(chunk * v.seen);
+    hat = carver.take(chunk * hat_floats(v));
+    dseen = carver.take(chunk * v.seen + kLanes);
   }
   Carver carver;
-  int* places;
-  float *normals, *packed, *strips, *total, *mask, *numbers, *repeated, *sums, *scores, *dc, *seen, *hat, *dseen;
+  Place* places;
+  Tap* taps;
+  Run* runs;
+  float *normals, *packed, *strips, *total, *mask, *numbers, *repeated, *sums, *scores, *tight, *dc, *seen, *hat, *dseen;
 };
 
 size_t backward_floats(const UnitLayer& layer) {
@@ -167,11 +206,9 @@ class Backward {
            const float* directions, float* scratch)
       : layer_(layer), io_(io), kept_(kept), sums_(sums), directions_(directions), v_(view_of(layer.shape)),
         memory_(v_, layer, scratch), normals_(layer, v_, kept, memory_.normals) {
-    place_positions(v_, memory_.places);
-    // Image that no position sees has no gradient.
-    const bool gaps = v_.stride_h > 1 || v_.stride_w > 1 || v_.dilation_h > 1 || v_.dilation_w > 1;
-    const int last = (v_.out_h - 1) * v_.stride_h - v_.top + (v_.down.count - 1) * v_.dilation_h;
-    clear_ = gaps || v_.top < 0 || used_of(v_) < v_.in_w || last < v_.in_h - 1;
+    // Image outside of all that is seen, or between what bands see, has no gradient.
+    const int reach = (v_.down.count - 1) * v_.dilation_h, last = (v_.out_h - 1) * v_.stride_h - v_.top + reach;
+    clear_ = v_.top < 0 || used_of(v_) < v_.in_w || last < v_.in_h - 1 || v_.stride_h > reach + 1;
   }
 
   void expert(int expert, const int* order, int count, float* dtheta) {
@@ -185,7 +222,7 @@ class Backward {
         masked_ |= clip_mask(memory_.total, of_group, mask);
         pack_rows(layer_, v_, expert, group, true, memory_.packed);
       }
-      pack_strips(v_, memory_.packed, memory_.strips + size(group) * of_group);
+      pack_strips(v_, memory_.packed, strips_of_group(group));
     }
     std::memset(memory_.total, 0, size(v_.groups) * of_group * sizeof(float));
     for (int n = 0; n < count; n += v_.chunk) samples(order + n, least(v_.chunk, count - n));
@@ -209,7 +246,7 @@ class Backward {
     std::memset(memory_.scores, 0, size(count) * experts * sizeof(Vector));
     for (int group = 0; group < v_.groups; ++group) {
       std::memset(sum(0, 0), 0, size(count) * static_cast<size_t>(sum(1, 0) - sum(0, 0)) * sizeof(float));
-      std::memset(memory_.dseen, 0, size(count) * v_.seen * sizeof(float));
+      std::memset(memory_.dc, 0, size(count) * v_.dc * sizeof(float));
       for (int n = 0; clear_ && n < count; ++n) {
         std::memset(dx_of(order[n], group), 0, size(v_.channels) * layer_.in_plane() * sizeof(float));
       }
@@ -234,6 +271,8 @@ class Backward {
     }
   }
 
+  float* strips_of_group(int group) const { return memory_.strips + size(group * strips_of(v_)) * strip_floats(v_); }
+
   float* dx_of(int sample, int group) const {
     return io_.dx + size(sample * layer_.shape.in_channels + group * v_.channels) * layer_.in_plane();
   }
@@ -241,24 +280,28 @@ class Backward {
   void piece(const Piece& piece, int group) {
     const int positions = piece.positions(v_), first = piece.first_line(v_), lines = piece.lines(v_);
     const size_t map = size(v_.map()), begin = size(piece.begin) * size(v_.out_w), rows = size(v_.rows);
+    const size_t of_group = group_floats(v_), experts = layer_.gate == nullptr ? 0 : size(layer_.experts);
     const Normal normal = normals_[group];
     for (int n = 0; n < piece.count; ++n) {
       const int b = piece.samples[n];
       const size_t in = size(b * layer_.shape.in_channels + group * v_.channels) * layer_.in_plane();
       see(v_, normal, layer_.binary_input, io_.x + in, first, lines, memory_.seen + size(n) * v_.seen,
-          memory_.hat + size(n) * v_.seen);
+          memory_.hat + size(n) * hat_floats(v_));
       output_numbers(layer_, v_, kept_, b, group, memory_.numbers);
       for (int i = 0; i < 3; ++i) {
         Repeated::fill(memory_.numbers + i * v_.wide_rows, 0.0f, v_.rows, memory_.repeated + i * (v_.rows + kLanes));
       }
       const size_t out = size(b * layer_.shape.out_channels + group * v_.rows) * map + begin;
       const size_t conv = (size(b * v_.groups + group) * map + begin) * rows;
+      const bool direct = v_.back_h == 0 && v_.back_w == 0;
+      float *dc = memory_.dc + size(n) * v_.dc, *tight = direct ? dc : memory_.tight;
       output_gradient(layer_, v_, io_.dy + out, positions, conv, io_.conv, memory_.repeated,
-                      {sum(n, 0), sum(n, 1), sum(n, 2)}, memory_.dc + size(n * positions) * rows);
+                      {sum(n, 0), sum(n, 1), sum(n, 2)}, tight);
+      if (!direct) lay_out(v_, tight, piece.end - piece.begin, dc);
     }
-    const size_t of_group = group_floats(v_), experts = layer_.gate == nullptr ? 0 : size(layer_.experts);
+    const size_t dc_line = size(v_.dc_columns()) * rows;
     GradientTask t = {};
-    t.dc = memory_.dc;
+    t.dc = memory_.dc + size(v_.back_h) * dc_line + size(v_.back_w) * rows;
     t.seen = memory_.seen;
     t.directions = experts == 0 ? nullptr : directions_ + size(group) * of_group * experts;
     t.experts = static_cast<int>(experts);
@@ -266,19 +309,21 @@ class Backward {
     t.total = memory_.total + size(group) * of_group;
     t.scores = reinterpret_cast<Vector*>(memory_.scores);
     weight_gradient(v_, piece, t);
-    input_gradient(v_, piece, memory_.dc, memory_.strips + size(group) * of_group, memory_.places, memory_.dseen);
-    // Lines that no later band sees are complete; the others move up to where the next band begins.
-    const size_t line = size(v_.columns) * size(v_.channels);
-    const bool final = piece.end == v_.out_h;
-    const int done = final ? lines : least(lines, (piece.end - piece.begin) * v_.stride_h);
+
+    // Lines that no later band reaches are complete.
+    const bool last = piece.end == v_.out_h;
+    const Rows image = image_rows(v_, first, last ? lines : least(lines, (piece.end - piece.begin) * v_.stride_h));
+    input_gradient(v_, piece, image, memory_.dc, strips_of_group(group), memory_.places, memory_.taps, memory_.runs,
+                   memory_.dseen);
     for (int n = 0; n < piece.count; ++n) {
-      float* dseen = memory_.dseen + size(n) * v_.seen;
-      emit(layer_, v_, normal, first, done, memory_.hat + size(n) * v_.seen, dseen, sum(n, 3), sum(n, 4),
-           dx_of(piece.samples[n], group));
-      if (final) continue;
-      std::memmove(dseen, dseen + size(done) * line, size(lines - done) * line * sizeof(float));
-      std::memset(dseen + size(lines - done) * line, 0, size(done) * line * sizeof(float));
+      emit(layer_, v_, normal, image, memory_.hat + size(n) * hat_floats(v_), memory_.dseen + size(n) * v_.seen,
+           sum(n, 3), sum(n, 4), dx_of(piece.samples[n], group));
     }
+    if (last) return;
+    // The last output rows move above the next band, which reaches back to them.
+    const size_t kept = size(v_.back_h) * dc_line;
+    std::memmove(memory_.dc, memory_.dc + size(piece.end - piece.begin) * dc_line, kept * sizeof(float));
+    std::memset(memory_.dc + kept, 0, (v_.dc - kept) * sizeof(float));
   }
 
   const UnitLayer& layer_;
@@ -307,8 +352,7 @@ void finish(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept
             const float* offset, int first, int last) {
   const size_t channels = size(layer.shape.in_channels), plane = layer.in_plane();
   const bool norm = layer.gamma != nullptr, adds = layer.skips && io.skip_is_x;
-  for (size_t p = size(first) * channels; p < size(last) * channels; ++p) {
-    const size_t c = p % channels;
+  for (size_t p = size(first) * channels, c = 0; p < size(last) * channels; ++p, c = c + 1 == channels ? 0 : c + 1) {
     const float k = slope[c], t = tilt[c], o = offset[p], mean = norm ? kept.mean[c] : 0.0f;
     float* dx = io.dx + p * plane;
     const float *x = io.x + p * plane, *dy = io.dy + p * plane;

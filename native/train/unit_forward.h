@@ -1,61 +1,16 @@
 // The unit's forward pass, sample by sample, once the gate has chosen.
 //
-// A tile of (up to kTileRows positions) x (2 vectors of output channels) is summed up in registers:
-//
-//   c[l][o] = sum over the runs and their lanes k of seen[l][k] * weights[k][o]
-//
-// Positions of several samples of one expert stand in one tile where maps are small, so that weights are not read anew for
-// each of them. Scale, bias and PReLU follow while a group's positions are in the first cache, then they are turned back to
-// torch's order and the skip is added.
+// Scale, bias and PReLU follow the convolution (unit_sums.h) while a group's positions are in a near cache, then they are
+// turned back to torch's order and the skip is added.
 #pragma once
 #include "train/unit_seen.h"
+#include "train/unit_sums.h"
 #include "train/unit_weights.h"
 
 namespace ebnet {
 namespace {
 
 typedef std::int16_t Counts __attribute__((vector_size(kLanes * sizeof(std::int16_t))));
-
-struct ForwardTask {
-  const View* view;
-  int first, last;  // output rows of the positions
-  const float* seen;
-  const int* places;
-  const float* weights;  // [run][lane of the run][vectors]
-  float* out;
-  size_t step;  // from position to position of `out`
-};
-
-template <int kRows, int kVectors>
-struct ForwardTile {
-  static void run(const ForwardTask& t) {
-    Vector sums[kRows][kVectors] = {};
-    const View& v = *t.view;
-    const float* at[kRows];
-    for (int r = 0; r < kRows; ++r) at[r] = t.seen + t.places[r];
-    for (int run = 0; run < v.runs; ++run) {
-      if (!sees(v, run, t.first, t.last)) continue;
-      const size_t place = run_place(v, run);
-      const float* weights = t.weights + size(run) * size(v.run) * kVectors * kLanes;
-      for (size_t k = place; k < place + size(v.run); ++k, weights += kVectors * kLanes) {
-        Vector w[kVectors];
-#pragma GCC unroll 2
-        for (int i = 0; i < kVectors; ++i) w[i] = load(weights + i * kLanes);
-#pragma GCC unroll 12
-        for (int r = 0; r < kRows; ++r) {
-          const Vector a = splat(at[r][k]);
-#pragma GCC unroll 2
-          for (int i = 0; i < kVectors; ++i) sums[r][i] += a * w[i];
-        }
-      }
-    }
-#pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int i = 0; i < kVectors; ++i) store(t.out + size(r) * t.step + size(i) * kLanes, sums[r][i]);
-    }
-  }
-};
 
 // Scale, bias and slope of one sample's group, [wide rows] each, zero behind the last.
 inline void output_numbers(const UnitLayer& layer, const View& v, const UnitKept& kept, int b, int group, float* to) {
@@ -112,21 +67,55 @@ inline void add_to(const float* from, size_t count, float* to) {
 
 struct ForwardMemory {
   explicit ForwardMemory(const View& v, float* scratch) : carver(scratch) {
-    places = reinterpret_cast<int*>(carver.take(size(v.positions())));
+    places = reinterpret_cast<Place*>(carver.take(4 * size(v.positions())));
+    runs = reinterpret_cast<Run*>(carver.take(6 * size(v.runs)));
     normals = carver.take(Normals::floats(v));
     packed = carver.take(group_floats(v));
     panels = carver.take(size(v.groups * panels_of(v)) * panel_floats(v));
     numbers = carver.take(3 * size(v.wide_rows));
     out = carver.take(size(v.positions()) * size(v.wide_rows) + 2 * kLanes);
+    hat = carver.take(hat_floats(v));
     seen = carver.take(size(v.chunk) * v.seen);
   }
   Carver carver;
-  int* places;
-  float *normals, *packed, *panels, *numbers, *out, *seen;
+  Place* places;
+  Run* runs;
+  float *normals, *packed, *panels, *numbers, *out, *hat, *seen;
 };
 
 size_t forward_floats(const UnitLayer& layer) {
   return ForwardMemory(view_of(layer.shape), nullptr).carver.taken();
+}
+
+// A piece's positions, those of all samples at one place of the map together; `out` is [sample][position][wide rows].
+inline void place_outputs(const View& v, const Piece& piece, Place* places) {
+  for (int y = piece.begin; y < piece.end; ++y) {
+    for (int x = 0; x < v.out_w; ++x) {
+      const int seen = ((y - piece.begin) * v.stride_h * v.columns + x * v.stride_w) * v.channels;
+      const int out = (y - piece.begin) * v.out_w + x;
+      for (int n = 0; n < piece.count; ++n) {
+        *places++ = {n * static_cast<int>(v.seen) + seen, (n * piece.positions(v) + out) * v.wide_rows, y, x};
+      }
+    }
+  }
+}
+
+// The runs that see the image from some of these positions; of a joined run the taps that do.
+inline int seeing_runs(const View& v, const Extent& e, const float* panel, int lanes, Run* runs) {
+  const auto sees = [](int first, int last, int stride, int pad, int tap, int in) {
+    return last * stride - pad + tap >= 0 && first * stride - pad + tap < in;
+  };
+  int count = 0;
+  for (int run = 0; run < v.runs; ++run, panel += v.run * lanes) {
+    if (!sees(e.top, e.bottom, v.stride_h, v.top, kernel_row(v, run) * v.dilation_h, v.in_h)) continue;
+    int first = kernel_column(v, run), last = v.joined ? v.right.count - 1 : first;
+    while (first <= last && !sees(e.left, e.right, v.stride_w, v.left, first * v.dilation_w, v.in_w)) ++first;
+    while (first <= last && !sees(e.left, e.right, v.stride_w, v.left, last * v.dilation_w, v.in_w)) --last;
+    if (first > last) continue;
+    const int skipped = v.joined ? first * v.channels : 0;
+    runs[count++] = {run_place(v, run) + size(skipped), (last - first + 1) * v.channels, panel + skipped * lanes};
+  }
+  return count;
 }
 
 // One piece of one group.
@@ -137,13 +126,17 @@ inline void forward_piece(const UnitLayer& layer, const UnitForward& io, const U
   const size_t x_sample = size(layer.shape.in_channels) * in_plane, wide = size(v.wide_rows);
   for (int n = 0; n < piece.count; ++n) {
     const float* x = io.x + size(piece.samples[n]) * x_sample + size(group * v.channels) * in_plane;
-    see(v, normal, layer.binary_input, x, piece.first_line(v), piece.lines(v), memory.seen + size(n) * v.seen, nullptr);
+    see(v, normal, layer.binary_input, x, piece.first_line(v), piece.lines(v), memory.seen + size(n) * v.seen,
+        memory.hat);
   }
+  place_outputs(v, piece, memory.places);
   for (int p = 0; p < panels_of(v); ++p, panels += panel_floats(v)) {
-    for_positions(v, piece, [&](int rows, int position, int first, int last) {
-      const ForwardTask t = {&v,     first, last, memory.seen, memory.places + position,
-                             panels, memory.out + size(position) * wide + size(p * 2 * kLanes), wide};
-      wide_panel(v, p) ? run_tile<ForwardTile, 2>(rows, t) : run_tile<ForwardTile, 1>(rows, t);
+    const int lanes = wide_panel(v, p) ? 2 * kLanes : kLanes;
+    for_tiles(piece.count * piece.positions(v), [&](int rows, int position) {
+      const Place* places = memory.places + position;
+      const int count = seeing_runs(v, extent_of(places, rows, v.out_w), panels, lanes, memory.runs);
+      run_sums(rows, wide_panel(v, p),
+               {memory.runs, count, memory.seen, places, memory.out + p * 2 * kLanes, size(lanes)});
     });
   }
   const int positions = piece.positions(v);
@@ -171,7 +164,6 @@ void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept
   const ForwardMemory memory(v, scratch);
   const Normals normals(layer, v, kept, memory.normals);
   const size_t of_group = size(panels_of(v)) * panel_floats(v);
-  place_positions(v, memory.places);
   for_experts(layer.experts, samples, first, last, [&](int expert, int begin, int end) {
     for (int group = 0; group < v.groups; ++group) {
       pack_rows(layer, v, expert, group, layer.binary_weights, memory.packed);

@@ -77,12 +77,13 @@ struct GradientTile {
 // Every tile of a group for a piece; `group` holds where the group's tiles, sums and inputs begin.
 inline void weight_gradient(const View& v, const Piece& piece, const GradientTask& group) {
   GradientTask t = group;
-  const size_t line = size(v.columns) * size(v.channels), each = size(piece.positions(v)) * size(v.rows);
+  const size_t line = size(v.columns) * size(v.channels);
   t.dc_step = size(v.rows);
-  t.dc_line = size(v.out_w) * t.dc_step;
+  t.dc_line = size(v.dc_columns()) * t.dc_step;
   t.seen_line = size(v.stride_h) * line;
   t.seen_column = size(v.stride_w) * size(v.channels);
-  const bool straight = t.seen_line == t.seen_column * size(v.out_w);  // positions follow each other: one long row
+  // Positions follow each other without padding between: one long row.
+  const bool straight = v.back_w == 0 && t.seen_line == t.seen_column * size(v.out_w);
   for_weight_tiles(v, [&](int row, int rows, int run, int lane, bool two, size_t place) {
     // Positions whose kernel row lies in the padding add nothing.
     const int down = kernel_row(v, run) * v.dilation_h - v.top;
@@ -98,7 +99,7 @@ inline void weight_gradient(const View& v, const Piece& piece, const GradientTas
     t.mask = group.mask == nullptr ? nullptr : group.mask + place;
     t.total = group.total + place;
     t.scores = group.scores;
-    for (int n = 0; n < piece.count; ++n, t.dc += each, t.seen += v.seen, t.scores += group.experts) {
+    for (int n = 0; n < piece.count; ++n, t.dc += v.dc, t.seen += v.seen, t.scores += group.experts) {
       two ? run_tile<GradientTile, 2>(rows, t) : run_tile<GradientTile, 1>(rows, t);
     }
   });

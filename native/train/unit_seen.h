@@ -45,37 +45,49 @@ inline Vector normal_of(const Normal& normal, int at, Vector hat) {
   return hat * load(normal.gamma + at) + load(normal.beta + at);
 }
 
-// How much of a transposed line lies left of the image, and how much of the image follows.
+// Columns of a transposed line left of the image, columns of the image left of the line, and those that both have.
 inline int left_of(const View& v) { return v.left < 0 ? 0 : least(v.left, v.columns); }
 inline int first_column(const View& v) { return v.left < 0 ? -v.left : 0; }
 inline int used_of(const View& v) { return most(0, least(v.in_w - first_column(v), v.columns - left_of(v))); }
 
-// Lines [first, first + lines) of a group of one sample; `hat` (null: not wanted) gets h where the image is.
+// The rows of the image among the lines [first, first + lines).
+struct Rows {
+  int begin, end;
+};
+
+inline Rows image_rows(const View& v, int first, int lines) {
+  const int begin = least(v.in_h, most(0, first));
+  return {begin, most(begin, least(v.in_h, first + lines))};
+}
+
+inline size_t hat_floats(const View& v) {
+  return size(v.lines) * size(v.in_w) * size(v.channels) + kLanes;
+}
+
+// Lines [first, first + lines) of a group of one sample. `hat` gets h of the image's rows, [row][column][channel].
 inline void see(const View& v, const Normal& normal, bool binary, const float* x, int first, int lines, float* seen,
                 float* hat) {
-  const size_t plane = size(v.in_h) * size(v.in_w), channels = size(v.channels), line = size(v.columns) * channels;
+  const size_t channels = size(v.channels), line = size(v.columns) * channels, row = size(v.in_w) * channels;
   const size_t left = size(left_of(v)) * channels, used = size(used_of(v)) * channels;
-  const int step = Repeated::step(v.channels);
+  const Rows rows = image_rows(v, first, lines);
   const Vector one = splat(1.0f);
-  for (int row = first; row < first + lines; ++row, seen += line) {
-    if (row < 0 || row >= v.in_h) {
-      std::memset(seen, 0, line * sizeof(float));
-    } else {
-      transpose(x + size(row) * size(v.in_w) + first_column(v), plane, v.channels, used_of(v), seen + left, channels);
-      // The last vector may reach behind the line: what it spoils is written after it.
-      for (size_t i = left, at = 0; i < left + used; i += kLanes) {
-        const Vector h = hat_of(normal, static_cast<int>(at), load(seen + i));
-        const Vector n = normal_of(normal, static_cast<int>(at), h);
-        if (hat != nullptr) store(hat + i, h);
-        store(seen + i, binary ? (n >= Vector{} ? one : -one) : n);
-        at = size(next_channel(static_cast<int>(at), step, v.channels));
-      }
-      std::memset(seen, 0, left * sizeof(float));
-      std::memset(seen + left + used, 0, (line - left - used) * sizeof(float));
+  transpose(x + size(rows.begin) * size(v.in_w), size(v.in_h) * size(v.in_w), v.channels,
+            (rows.end - rows.begin) * v.in_w, hat, channels);
+  std::memset(seen, 0, size(rows.begin - first) * line * sizeof(float));
+  seen += size(rows.begin - first) * line;
+  hat += size(first_column(v)) * channels;
+  for (int y = rows.begin; y < rows.end; ++y, seen += line, hat += row) {
+    // The last vector may reach behind the row: what it spoils of `seen` is written after it, `hat` it leaves alone.
+    int at = 0;
+    for (size_t i = 0; i < used; i += kLanes, at = next_channel(at, v.channels)) {
+      const Vector h = hat_of(normal, at, load(hat + i)), n = normal_of(normal, at, h);
+      used - i < kLanes ? store_some(hat + i, h, used - i) : store(hat + i, h);
+      store(seen + left + i, binary ? (n >= Vector{} ? one : -one) : n);
     }
-    if (hat != nullptr) hat += line;
+    std::memset(seen, 0, left * sizeof(float));
+    std::memset(seen + left + used, 0, (line - left - used) * sizeof(float));
   }
-  std::memset(seen, 0, 2 * kLanes * sizeof(float));
+  std::memset(seen, 0, (size(first + lines - rows.end) * line + 2 * kLanes) * sizeof(float));
 }
 
 }  // namespace

@@ -56,9 +56,12 @@ struct View {
   int chunk, band;              // a piece of work: whole maps of so many samples, or so many output rows of one
   int lines;                    // of input that a band sees
   size_t seen;                  // floats of these lines, with two vectors behind them that the last position may read
+  int back_h, back_w;           // so far a position's gradient reaches from the first line and column that it sees
+  size_t dc;                    // floats of a band of output gradients with so many zeros around
 
   int map() const { return out_h * out_w; }
   int positions() const { return chunk * band * out_w; }
+  int dc_columns() const { return out_w + 2 * back_w; }
 };
 
 inline View view_of(const ConvShape& s) {
@@ -81,6 +84,9 @@ inline View view_of(const ConvShape& s) {
   v.band = v.chunk > 1 ? v.out_h : ceil_div(v.out_h, ceil_div(v.out_h, most(1, positions / v.out_w)));
   v.lines = (v.band - 1) * v.stride_h + (v.down.count - 1) * v.dilation_h + 1;
   v.seen = size(v.lines) * size(v.columns) * size(v.channels) + 2 * kLanes;
+  v.back_h = (v.down.count - 1) * v.dilation_h / v.stride_h;
+  v.back_w = (v.right.count - 1) * v.dilation_w / v.stride_w;
+  v.dc = size(v.band + 2 * v.back_h) * size(v.dc_columns()) * size(v.rows);
   return v;
 }
 
@@ -93,12 +99,6 @@ inline size_t run_place(const View& v, int run) {
   return size(line * v.columns + column) * size(v.channels);
 }
 
-// Whether any of the output rows [first, last] sees the image through this run's kernel row.
-inline bool sees(const View& v, int run, int first, int last) {
-  const int down = kernel_row(v, run) * v.dilation_h - v.top;
-  return last * v.stride_h + down >= 0 && first * v.stride_h + down < v.in_h;
-}
-
 // Some whole samples of one expert, or output rows [begin, end) of one.
 struct Piece {
   const int* samples;
@@ -109,28 +109,6 @@ struct Piece {
     return (end - 1 - begin) * v.stride_h + (v.down.count - 1) * v.dilation_h + 1;
   }
 };
-
-// Where a piece's positions lie in the transposed input of its samples.
-inline void place_positions(const View& v, int* places) {
-  for (int n = 0; n < v.chunk; ++n) {
-    for (int y = 0; y < v.band; ++y) {
-      for (int x = 0; x < v.out_w; ++x) {
-        *places++ = n * static_cast<int>(v.seen) + (y * v.stride_h * v.columns + x * v.stride_w) * v.channels;
-      }
-    }
-  }
-}
-
-// visit(rows, position, first, last) for tiles of a piece's positions, with the output rows [first, last] they lie in.
-template <typename Visit>
-void for_positions(const View& v, const Piece& piece, Visit visit) {
-  const int each = piece.positions(v);
-  for_tiles(piece.count * each, [&](int rows, int position) {
-    const int end = position + rows - 1;
-    if (position / each != end / each) return visit(rows, position, 0, v.out_h - 1);
-    visit(rows, position, piece.begin + position % each / v.out_w, piece.begin + end % each / v.out_w);
-  });
-}
 
 // visit(expert, begin, end) for the samples order[begin] .. order[end - 1] of each expert within [first, last).
 template <typename Visit>
@@ -145,29 +123,50 @@ void for_experts(int experts, const SamplesByExpert& samples, int first, int las
 struct Repeated {
   static size_t floats(int channels) { return size(channels + kLanes); }
   static void fill(const float* from, float otherwise, int channels, float* to) {
-    for (int i = 0; i < channels + kLanes; ++i) to[i] = from == nullptr ? otherwise : from[i % channels];
+    for (int i = 0, c = 0; i < channels + kLanes; ++i, c = c + 1 == channels ? 0 : c + 1) {
+      to[i] = from == nullptr ? otherwise : from[c];
+    }
   }
-  static int step(int channels) { return kLanes % channels; }
+  // Sums that vectors added at their channels, to one for each.
   static void fold(const float* from, int channels, float* to) {
     std::memcpy(to, from, size(channels) * sizeof(float));
     for (int i = channels; i < channels + kLanes; ++i) to[i % channels] += from[i];
   }
 };
 
-inline int next_channel(int at, int step, int channels) {
-  at += step;
+// visit(first, period, channel) for the vectors of a flat [position][channel] of `count` numbers that begin at the same
+// channel: first, first + period, ... below count. What they sum up stays in registers.
+template <typename Visit>
+void for_channels(size_t count, int channels, Visit visit) {
+  size_t period = size(channels);
+  while (period % kLanes != 0) period += size(channels);
+  for (size_t first = 0; first < period && first < count; first += kLanes) {
+    visit(first, period, static_cast<int>(first % size(channels)));
+  }
+}
+
+inline void add_at(float* to, Vector value) { store(to, load(to) + value); }
+
+inline int next_channel(int at, int channels) {
+  at += kLanes % channels;
   return at >= channels ? at - channels : at;
 }
 
 // The first `count` lanes, others zero.
 inline Vector load_some(const float* from, size_t count) {
+  if (count >= kLanes) return load(from);
   Vector value = {};
-  std::memcpy(&value, from, (count < kLanes ? count : size_t{kLanes}) * sizeof(float));
+  std::memcpy(&value, from, count * sizeof(float));
   return value;
 }
 
 inline void store_some(float* to, Vector value, size_t count) {
-  std::memcpy(to, &value, (count < kLanes ? count : size_t{kLanes}) * sizeof(float));
+  if (count >= kLanes) return store(to, value);
+  if (count == kLanes / 2) {
+    std::memcpy(to, &value, kLanes / 2 * sizeof(float));
+    return;
+  }
+  std::memcpy(to, &value, count * sizeof(float));
 }
 
 // Memory one after another, each part on a line of the cache; without a base it only counts.

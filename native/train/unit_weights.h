@@ -65,16 +65,24 @@ inline void pack_panels(const View& v, const float* packed, float* panels) {
   }
 }
 
-// Input gradient: [run][two vectors of it][output channel].
+// Input gradient: [panel of two vectors of input channels][tap][output channel][input channel].
+inline int strips_of(const View& v) { return ceil_div(v.channels, 2 * kLanes); }
+inline int taps_of(const View& v) { return v.down.count * v.right.count; }
+inline bool wide_strip(const View& v, int strip) { return v.channels - strip * 2 * kLanes > kLanes; }
+inline size_t strip_floats(const View& v) { return size(taps_of(v) * v.rows) * 2 * kLanes; }
+
 inline void pack_strips(const View& v, const float* packed, float* strips) {
-  for (int run = 0; run < v.runs; ++run) {
-    for_vectors(v.padded, [&](int lane, bool two) {
-      const size_t lanes = two ? 2 * kLanes : kLanes;
-      const float* from = packed + size(run) * size(v.padded) + size(lane);
-      for (int row = 0; row < v.rows; ++row, from += v.width, strips += lanes) {
-        std::memcpy(strips, from, lanes * sizeof(float));
+  for (int p = 0; p < strips_of(v); ++p, strips += strip_floats(v)) {
+    const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
+    float* to = strips;
+    for (int tap = 0; tap < taps_of(v); ++tap) {
+      const int run = v.joined ? tap / v.right.count : tap, column = v.joined ? tap % v.right.count : 0;
+      const float* from = packed + run * v.padded + column * v.channels + p * 2 * kLanes;
+      for (int row = 0; row < v.rows; ++row, from += v.width, to += lanes) {
+        std::memcpy(to, from, size(some) * sizeof(float));
+        for (int lane = some; lane < lanes; ++lane) to[lane] = 0.0f;
       }
-    });
+    }
   }
 }
 
