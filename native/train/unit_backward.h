@@ -215,19 +215,24 @@ class Backward {
     const size_t of_group = group_floats(v_);
     masked_ = false;
     for (int group = 0; group < v_.groups; ++group) {
-      pack_rows(layer_, v_, expert, group, false, memory_.packed);
-      float* mask = memory_.mask + size(group) * of_group;
+      const float* packed = pack(expert, group);
       if (layer_.binary_weights) {
-        tile_rows<false>(v_, 1, 0, memory_.packed, memory_.total);
-        masked_ |= clip_mask(memory_.total, of_group, mask);
-        pack_rows(layer_, v_, expert, group, true, memory_.packed);
+        to_tiles(v_, 1, 0, packed, memory_.total);
+        masked_ |= clip_mask(memory_.total, of_group, memory_.mask + size(group) * of_group);
+        if (packed != memory_.packed) std::memcpy(memory_.packed, packed, of_group * sizeof(float));
+        take_signs(v_, memory_.packed);
+        packed = memory_.packed;
       }
-      pack_strips(v_, memory_.packed, strips_of_group(group));
+      pack_strips(v_, packed, strips_of_group(group));
     }
-    std::memset(memory_.total, 0, size(v_.groups) * of_group * sizeof(float));
-    for (int n = 0; n < count; n += v_.chunk) samples(order + n, least(v_.chunk, count - n));
+    for (int n = 0; n < count; n += v_.chunk) {
+      fresh_ = n == 0;
+      samples(order + n, least(v_.chunk, count - n));
+    }
     for (int group = 0; group < v_.groups; ++group) {
-      tile_rows<true>(v_, 1, 0, memory_.packed, memory_.total + size(group) * of_group);
+      float* const to = dtheta + weights_of(layer_, v_, 0, group, 0);
+      from_tiles(v_, 1, 0, memory_.total + size(group) * of_group, packed_already(v_) ? to : memory_.packed);
+      if (packed_already(v_)) continue;
       for (int row = 0; row < v_.rows; ++row) {
         unpack_row(v_, memory_.packed + size(row) * v_.width, dtheta + weights_of(layer_, v_, 0, group, row));
       }
@@ -235,6 +240,14 @@ class Backward {
   }
 
  private:
+  // One group of an expert's weights as [row][run][lane]; copied from the directions where they stand for the gate.
+  const float* pack(int expert, int group) {
+    if (layer_.gate == nullptr || packed_already(v_)) return packed_rows(layer_, v_, expert, group, memory_.packed);
+    const size_t place = size(group) * group_floats(v_) * size(layer_.experts);
+    from_tiles(v_, layer_.experts, expert, directions_ + place, memory_.packed);
+    return memory_.packed;
+  }
+
   float* sum(int n, int which) const {
     const size_t of_rows = Repeated::floats(v_.rows), of_channels = Repeated::floats(v_.channels);
     float* of_sample = memory_.sums + size(n) * (3 * of_rows + 2 * of_channels);
@@ -307,6 +320,7 @@ class Backward {
     t.experts = static_cast<int>(experts);
     t.mask = masked_ ? memory_.mask + size(group) * of_group : nullptr;
     t.total = memory_.total + size(group) * of_group;
+    t.fresh = fresh_ && piece.begin == 0;
     t.scores = reinterpret_cast<Vector*>(memory_.scores);
     weight_gradient(v_, piece, t);
 
@@ -334,7 +348,7 @@ class Backward {
   const View v_;
   const BackwardMemory memory_;
   const Normals normals_;
-  bool clear_ = false, masked_ = false;
+  bool clear_ = false, masked_ = false, fresh_ = false;
 };
 
 void backward(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept, const UnitSums& sums,

@@ -166,8 +166,10 @@ void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept
   const size_t of_group = size(panels_of(v)) * panel_floats(v);
   for_experts(layer.experts, samples, first, last, [&](int expert, int begin, int end) {
     for (int group = 0; group < v.groups; ++group) {
-      pack_rows(layer, v, expert, group, layer.binary_weights, memory.packed);
-      pack_panels(v, memory.packed, memory.panels + size(group) * of_group);
+      const bool as_they_are = packed_already(v) && !layer.binary_weights;
+      if (!as_they_are) pack_rows(layer, v, expert, group, layer.binary_weights, memory.packed);
+      const float* packed = as_they_are ? layer.theta + weights_of(layer, v, expert, group, 0) : memory.packed;
+      pack_panels(v, packed, memory.panels + size(group) * of_group);
     }
     for (int n = begin; n < end; n += v.chunk) {
       for (int group = 0; group < v.groups; ++group) {

@@ -23,6 +23,7 @@ struct GradientTask {
   int experts;              // 0: no gate asks for scores
   const float* mask;        // null: 1 everywhere
   float* total;
+  bool fresh;      // nothing is in `total` yet
   Vector* scores;  // [expert]
   int lines, columns;
   size_t dc_step, dc_line, seen_line, seen_column;
@@ -66,10 +67,17 @@ struct GradientTile {
       if constexpr (kVectors == 2) sums[0] += sums[1];
       t.scores[e] = sums[0];
     }
+    if (!t.fresh) {
+#pragma GCC unroll 12
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (int i = 0; i < kVectors; ++i) g[r][i] += load(t.total + place(r, i));
+      }
+    }
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int i = 0; i < kVectors; ++i) store(t.total + place(r, i), load(t.total + place(r, i)) + g[r][i]);
+      for (int i = 0; i < kVectors; ++i) store(t.total + place(r, i), g[r][i]);
     }
   }
 };
@@ -90,16 +98,20 @@ inline void weight_gradient(const View& v, const Piece& piece, const GradientTas
     int y = piece.begin, y_end = piece.end;
     while (y < y_end && y * v.stride_h + down < 0) ++y;
     while (y < y_end && (y_end - 1) * v.stride_h + down >= v.in_h) --y_end;
-    if (y == y_end) return;
+    t.total = group.total + place;
+    if (y == y_end) {
+      if (group.fresh) std::memset(t.total, 0, size(rows) * (two ? 2 * kLanes : kLanes) * sizeof(float));
+      return;
+    }
     t.lines = straight ? 1 : y_end - y;
     t.columns = straight ? (y_end - y) * v.out_w : v.out_w;
     t.dc = group.dc + size(y - piece.begin) * t.dc_line + size(row);
     t.seen = group.seen + size(y - piece.begin) * t.seen_line + run_place(v, run) + size(lane);
     t.directions = group.directions == nullptr ? nullptr : group.directions + place * size(group.experts);
     t.mask = group.mask == nullptr ? nullptr : group.mask + place;
-    t.total = group.total + place;
     t.scores = group.scores;
     for (int n = 0; n < piece.count; ++n, t.dc += v.dc, t.seen += v.seen, t.scores += group.experts) {
+      t.fresh = group.fresh && n == 0;
       two ? run_tile<GradientTile, 2>(rows, t) : run_tile<GradientTile, 1>(rows, t);
     }
   });

@@ -39,7 +39,9 @@ inline Taps seeing_taps(int kernel, int stride, int pad, int dilation, int in, i
   return taps.count == 0 ? Taps{kernel, 0, 1} : taps;
 }
 
-constexpr int kPieceFloats = 1 << 16;  // of a piece's input and output: with their gradients they stay in the second cache
+// Numbers of a piece's input and output: with their gradients they stay in the second cache. Where the weights of a group do
+// not, pieces are larger, so that weights come less often.
+constexpr int kPieceFloats = 1 << 16, kPieceFloatsOfManyWeights = 1 << 18, kManyWeights = 1 << 16;
 constexpr int kMostPositions = 512, kLeastPositions = 96;
 
 struct View {
@@ -79,7 +81,8 @@ inline View view_of(const ConvShape& s) {
   v.padded = round_up(v.run, kLanes);
   v.width = size(v.runs) * size(v.padded);
   v.columns = (v.out_w - 1) * v.stride_w + (v.right.count - 1) * v.dilation_w + 1;
-  const int positions = most(kLeastPositions, least(kMostPositions, kPieceFloats / (v.channels + v.rows)));
+  const int floats = size(v.rows) * v.width < kManyWeights ? kPieceFloats : kPieceFloatsOfManyWeights;
+  const int positions = most(kLeastPositions, least(kMostPositions, floats / (v.channels + v.rows)));
   v.chunk = most(1, positions / v.map());
   v.band = v.chunk > 1 ? v.out_h : ceil_div(v.out_h, ceil_div(v.out_h, most(1, positions / v.out_w)));
   v.lines = (v.band - 1) * v.stride_h + (v.down.count - 1) * v.dilation_h + 1;

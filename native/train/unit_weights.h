@@ -15,8 +15,16 @@ inline int first_tap(const View& v, int run) {
   return (v.down.first + kernel_row(v, run)) * v.right.all + v.right.first + kernel_column(v, run);
 }
 
+// A packed group's signs in place; padding stays zero.
+inline void take_signs(const View& v, float* packed) {
+  for (int i = 0; i < v.rows * v.runs; ++i, packed += v.padded) {
+    for (int lane = 0; lane < v.run; ++lane) packed[lane] = packed[lane] >= 0.0f ? 1.0f : -1.0f;
+  }
+}
+
 // One group as [row][run][lane], zero where runs are padded; signs where `binary`.
 inline void pack_rows(const UnitLayer& layer, const View& v, int expert, int group, bool binary, float* packed) {
+  float* const first = packed;
   const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
   for (int row = 0; row < v.rows; ++row, packed += v.width) {
     const float* from = layer.theta + weights_of(layer, v, expert, group, row);
@@ -29,11 +37,18 @@ inline void pack_rows(const UnitLayer& layer, const View& v, int expert, int gro
         for (int lane = v.run; lane < v.padded; ++lane) to[lane] = 0.0f;
       }
     }
-    for (int run = 0; binary && run < v.runs; ++run) {
-      float* to = packed + size(run) * size(v.padded);
-      for (int lane = 0; lane < v.run; ++lane) to[lane] = to[lane] >= 0.0f ? 1.0f : -1.0f;
-    }
   }
+  if (binary) take_signs(v, first);
+}
+
+// Whether torch's order is the packed one already: a single tap, and no padding.
+inline bool packed_already(const View& v) { return v.down.all * v.right.all == 1 && v.run == v.padded; }
+
+// The weights of a group as [row][run][lane]: packed into `memory`, or where they are.
+inline const float* packed_rows(const UnitLayer& layer, const View& v, int expert, int group, float* memory) {
+  if (packed_already(v)) return layer.theta + weights_of(layer, v, expert, group, 0);
+  pack_rows(layer, v, expert, group, false, memory);
+  return memory;
 }
 
 // One output channel's gradient back; taps that see nothing have none.
@@ -47,6 +62,11 @@ inline void unpack_row(const View& v, const float* packed, float* to) {
     transpose(packed + size(run) * size(v.padded), size(v.channels), taps, v.channels, to + first_tap(v, run),
               size(all));
   }
+}
+
+inline void copy_vectors(const float* from, bool two, float* to) {
+  store(to, load(from));
+  if (two) store(to + kLanes, load(from + kLanes));
 }
 
 // Forward: [panel of two vectors of output channels][run][lane of the run][output channel].
@@ -79,6 +99,10 @@ inline void pack_strips(const View& v, const float* packed, float* strips) {
       const int run = v.joined ? tap / v.right.count : tap, column = v.joined ? tap % v.right.count : 0;
       const float* from = packed + run * v.padded + column * v.channels + p * 2 * kLanes;
       for (int row = 0; row < v.rows; ++row, from += v.width, to += lanes) {
+        if (some == lanes) {
+          copy_vectors(from, wide_strip(v, p), to);
+          continue;
+        }
         std::memcpy(to, from, size(some) * sizeof(float));
         for (int lane = some; lane < lanes; ++lane) to[lane] = 0.0f;
       }
@@ -100,16 +124,22 @@ void for_weight_tiles(const View& v, Visit visit) {
   });
 }
 
-// [row][run][lane] to tiles [tile][number of this part][row][lanes] with `parts` in each tile, and back.
-template <bool kBack>
-void tile_rows(const View& v, int parts, int part, float* packed, float* tiles) {
+// [row][run][lane] to tiles [tile][number of this part][row][lanes] with `parts` in each tile.
+inline void to_tiles(const View& v, int parts, int part, const float* packed, float* tiles) {
   for_weight_tiles(v, [&](int row, int rows, int run, int lane, bool two, size_t place) {
-    const size_t lanes = two ? 2 * kLanes : kLanes, tile = size(rows) * lanes;
-    float* at = tiles + place * size(parts) + size(part) * tile;
-    float* of_row = packed + size(row) * v.width + size(run) * size(v.padded) + size(lane);
-    for (int r = 0; r < rows; ++r, at += lanes, of_row += v.width) {
-      std::memcpy(kBack ? of_row : at, kBack ? at : of_row, lanes * sizeof(float));
-    }
+    const size_t lanes = two ? 2 * kLanes : kLanes;
+    float* to = tiles + place * size(parts) + size(part) * size(rows) * lanes;
+    const float* from = packed + size(row) * v.width + size(run) * size(v.padded) + size(lane);
+    for (int r = 0; r < rows; ++r, to += lanes, from += v.width) copy_vectors(from, two, to);
+  });
+}
+
+inline void from_tiles(const View& v, int parts, int part, const float* tiles, float* packed) {
+  for_weight_tiles(v, [&](int row, int rows, int run, int lane, bool two, size_t place) {
+    const size_t lanes = two ? 2 * kLanes : kLanes;
+    const float* from = tiles + place * size(parts) + size(part) * size(rows) * lanes;
+    float* to = packed + size(row) * v.width + size(run) * size(v.padded) + size(lane);
+    for (int r = 0; r < rows; ++r, from += lanes, to += v.width) copy_vectors(from, two, to);
   });
 }
 
@@ -122,9 +152,8 @@ size_t packed_floats(const UnitLayer& layer) {
 
 void pack_directions(const UnitLayer& layer, int expert, int group, float* scratch, float* directions) {
   const View v = view_of(layer.shape);
-  pack_rows(layer, v, expert, group, false, scratch);
-  tile_rows<false>(v, layer.experts, expert, scratch,
-                   directions + size(group) * group_floats(v) * size(layer.experts));
+  to_tiles(v, layer.experts, expert, packed_rows(layer, v, expert, group, scratch),
+           directions + size(group) * group_floats(v) * size(layer.experts));
 }
 
 // The clipped estimator's derivative at one expert's weights, as a tile's numbers; false where it is 1 for all of them.

@@ -38,9 +38,11 @@ def refusal(x: Tensor, norm: nn.Module | None, conv: "ExpertBinaryConv2d", act: 
         return reason
     if act is not None and not (type(act) is nn.PReLU and act.weight.numel() == conv.out_channels):
         return f"{type(act).__name__} instead of a PReLU per channel"
-    whole = (norm, conv, act) if norm is not None or act is not None else ()
-    hooked = any(_hooked(module) for outer in (*whole, *conv.children()) if outer for module in outer.modules())
-    return "hooks on its layers" if hooked else None
+    gate, scaling = conv.gate, conv.scaling
+    inner = [norm, conv, act] if norm is not None or act is not None else []
+    inner += [] if gate is None else [gate, gate.linear]
+    inner += [] if scaling is None else [scaling, scaling.squeeze, scaling.excite]
+    return "hooks on its layers" if any(_hooked(module) for module in inner if module is not None) else None
 
 
 def _norm_refusal(x: Tensor, norm: nn.Module) -> str | None:
