@@ -5,8 +5,8 @@
 Every run has the same images in the same order, the same number of epochs of Stage I and, apart from the idea, the
 settings of the recipe. `one` goes on with one expert: what experts have to beat. `paper` is the paper's routing, `ours`
 that of `[routing]`; other ideas are added to ours, unless their name says `alone`. Ideas that are no setting of the
-recipe live here, because they did not help. The file is written after each idea; a second call goes on with what is
-missing. One seed: differences below a point may be chance.
+recipe live here, because they did not help. The file is written after each run; a second call goes on with what is
+missing, and prints what is there: mean accuracies, and the mean difference from one expert with its standard error.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 import torch
@@ -141,25 +141,39 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/pilots/ideas.json"))
     parser.add_argument("--recipe", default="evidence")
     parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3, help="of pilots: 0, 1, ..., which no claim is tried with")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
-    changes = {"data.root": arguments.data, "schedule.epochs": arguments.epochs, "seed": arguments.seed} | OURS
+    changes = {"data.root": arguments.data, "schedule.epochs": arguments.epochs} | OURS
     recipe = load_recipe(arguments.recipe, changes).changed(arguments.set)
     torch.set_num_threads(1)
     pictures = Pictures.open(recipe.data)
-    first = _first_phase(recipe, pictures, arguments.work)
-    told = {"recipe": _without_place(recipe), "cpu": cpu_name(), "first phase": first["accuracy"], "ideas": {}}
+    told = {"recipe": _without_place(recipe), "cpu": cpu_name(), "ideas": {}}
     if arguments.out.exists():
         told["ideas"] = json.loads(arguments.out.read_text())["ideas"]
-    for name in arguments.ideas or IDEAS:
-        if name not in told["ideas"]:
-            told["ideas"][name] = _tried(IDEAS[name], recipe, pictures, first)
-            arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(arguments.out, (json.dumps(told, indent=1) + "\n").encode())
-        seen = told["ideas"][name]
-        churn = seen["churn"][-1] if seen["churn"] else None
-        print(f"{name:20} train {seen['train']:.2%} val {seen['val']:.2%}", *([f"churn {churn:.0%}"] if churn else []))
+    for seed in range(arguments.seeds):
+        seeded = recipe.changed({"seed": seed})
+        for name in arguments.ideas or IDEAS:
+            runs = told["ideas"].setdefault(name, {})
+            if str(seed) not in runs:
+                first = _first_phase(seeded, pictures, arguments.work)
+                runs[str(seed)] = _tried(IDEAS[name], seeded, pictures, first)
+                arguments.out.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(arguments.out, (json.dumps(told, indent=1) + "\n").encode())
+                print(f"seed {seed}: {name}: {runs[str(seed)]['val']:.2%}", flush=True)
+    print(f"{'':20} {'train':>7} {'val':>7}  against one expert, train and val; churn, mean of the epochs")
+    for name, runs in told["ideas"].items():
+        _print_row(name, runs, told["ideas"].get("one", {}))
+
+
+def _print_row(name: str, runs: dict[str, Any], one: dict[str, Any]) -> None:
+    cells = [f"{100 * mean(run[kind] for run in runs.values()):7.2f}" for kind in ("train", "val")]
+    for kind in ("train", "val"):
+        paired = [100 * (run[kind] - one[seed][kind]) for seed, run in runs.items() if seed in one]
+        error = f" ± {stdev(paired) / len(paired) ** 0.5:.2f}" if len(paired) > 1 else ""
+        cells.append(f" {mean(paired):+.2f}{error}" if paired else "")
+    churn = [mean(run["churn"]) for run in runs.values() if run["churn"]]
+    print(f"{name:20}", *cells, f" {mean(churn):.0%}" if churn else "", flush=True)
 
 
 def _without_place(recipe: Recipe) -> dict[str, Any]:
@@ -170,7 +184,7 @@ def _without_place(recipe: Recipe) -> dict[str, Any]:
 
 def _first_phase(recipe: Recipe, pictures: Pictures, work: Path) -> dict[str, Any]:
     """One expert, trained once, with the optimizer's averages, and kept."""
-    file = work / "one-expert.pt"
+    file = work / f"one-expert-{recipe.seed}.pt"
     if not file.exists():
         trainer = _trainer(recipe.changed({"network.experts": 1}), pictures, None, "stage1-one-expert")
         _train(trainer, pictures, Idea())
@@ -205,7 +219,8 @@ def _tried(idea: Idea, recipe: Recipe, pictures: Pictures, first: dict[str, Any]
     trainer.moments = first["moments"]  # type: ignore[attr-defined]
     start = time.process_time()
     churn = _train(trainer, pictures, idea)
-    return _accuracy(trainer, pictures) | {"churn": churn, "cpu_seconds": round(time.process_time() - start)}
+    seconds = round(time.process_time() - start)
+    return _accuracy(trainer, pictures) | {"churn": churn, "cpu_seconds": seconds}
 
 
 def _train(trainer: Trainer, pictures: Pictures, idea: Idea) -> list[float]:
@@ -235,7 +250,7 @@ def _accuracy(trainer: Trainer, pictures: Pictures) -> dict[str, Any]:
         guesses = [network(pictures.normalise.tensor(part)).argmax(1) for part in images.split(250)]
         right = mean((torch.cat(guesses) == labels).double().tolist())
         seen = evaluate(network, pictures.validation(), pictures.normalise, trainer.device)
-    return {"train": right, "val": seen.top1, "usage": seen.usage}
+    return {"train": right, "val": seen.top1}
 
 
 @contextmanager

@@ -59,9 +59,10 @@ def test_stage_one_is_the_last_phase_of_it_whether_or_not_stage_two_follows() ->
     for stages, stage1 in (((one, four, last), 60.0), ((one, last), 50.0)):
         assert Run("a", 0, stages).accuracy("stage1") == stage1
         assert Run("a", 0, stages).accuracy("stage2") == 40.0
-    alone = {**four, "epochs": [{"top1": 0.2}]}
-    assert Run("a", 0, (one, alone)).accuracy("stage1") == 60.0
-    assert Run("a", 0, ({**one, "epochs": [{"top1": 0.2}]},)).accuracy("stage1") == 50.0
+        assert Run("a", 0, stages).accuracy("first-epoch") == 10.0
+    for stages, stage1 in (((one, four), 60.0), ((one,), 50.0)):
+        assert Run("a", 0, stages).accuracy("stage1") == stage1
+        assert Run("a", 0, stages).accuracy("stage2") is None
 
 
 def test_a_way_is_told_before_what_is_compared() -> None:

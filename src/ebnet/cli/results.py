@@ -22,6 +22,7 @@ def results(
     from ebnet.reproduce.document import document
     from ebnet.reproduce.figures import save_figure
     from ebnet.reproduce.records import Records
+    from ebnet.reproduce.routing_figure import has_routing, save_routing
     from ebnet.reproduce.verdict import judge
 
     if not (directory / "runs").is_dir():
@@ -34,4 +35,6 @@ def results(
         judgement = judge(claim, pilots if claim.chapter == "pilots" else records)
         if judgement.tried:
             save_figure(judgement, out.parent / "figures" / f"results-{name}.svg")
+            if has_routing(judgement):
+                save_routing(judgement, out.parent / "figures" / f"results-{name}-routing.svg")
     typer.echo(f"{out}: written from {sum(1 for _ in directory.glob('**/runs/*.json'))} records")

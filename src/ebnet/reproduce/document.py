@@ -7,6 +7,7 @@ from statistics import mean, stdev
 from ebnet.recipe.phases import PHASE_NAMES, title
 from ebnet.reproduce.claim import CHAPTERS, claim_names, load_claim
 from ebnet.reproduce.records import Records
+from ebnet.reproduce.routing_figure import has_routing
 from ebnet.reproduce.tables import amount, verdict_told
 from ebnet.reproduce.verdict import Judgement, Run, judge
 
@@ -62,6 +63,8 @@ def _claim(judgement: Judgement) -> Iterator[str]:
     yield f"The paper: {claim.says} {claim.setting}".strip() + "\n"
     yield f"**{judgement.verdict.capitalize()}.**\n"
     yield f"![{claim.title}](figures/results-{claim.name}.svg)\n"
+    if has_routing(judgement):
+        yield f"![Churn and usage of each routing](figures/results-{claim.name}-routing.svg)\n"
     yield from _variants(judgement)
     yield ""
     yield "| compared | by seed | mean ± standard error | verdict |"

@@ -48,11 +48,12 @@ class Run:
         return any("failed" in phase for phase in self.phases)
 
     def accuracy(self, measure: str) -> float | None:
-        """Percent; None where that epoch was not validated."""
-        last = self.phases[-1]
-        stage1 = [phase for phase in self.phases if phase["stage"].startswith("stage1")]
-        of = {"stage2": last, "stage1": stage1[-1], "first-epoch": last["epochs"][0]}
-        top1 = of[measure]["top1"]
+        """Percent; None where that epoch was not validated, or the run has no such stage."""
+        stage = "stage1" if measure == "stage1" else "stage2"
+        phases = [phase for phase in self.phases if phase["stage"].startswith(stage)]
+        if not phases:
+            return None
+        top1 = (phases[-1]["epochs"][0] if measure == "first-epoch" else phases[-1])["top1"]
         return None if top1 is None else 100 * float(top1)
 
 
