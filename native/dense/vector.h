@@ -10,8 +10,8 @@
 
 #ifdef EBNET_X86_64
 #include <immintrin.h>
-#elif defined(EBNET_ARM64)
-#include <arm_neon.h>
+#else
+#include "base/vectors/here.h"
 #endif
 
 namespace ebnet {
@@ -28,12 +28,8 @@ inline Vector load_widened(const Half* from) {
     const __m256 eight = _mm256_cvtph_ps(halves);
     std::memcpy(reinterpret_cast<char*>(&value) + lane * sizeof(float), &eight, sizeof eight);
   }
-#elif defined(EBNET_ARM64)
-  uint16x4_t halves;
-  std::memcpy(&halves, from, sizeof halves);
-  value = reinterpret_cast<Vector>(vcvt_f32_f16(vreinterpret_f16_u16(halves)));
 #else
-  for (int lane = 0; lane < kLanes; ++lane) value[lane] = half_to_float(from[lane]);
+  value = reinterpret_cast<Vector>(vectors::load_halves(from));
 #endif
   return value;
 }

@@ -34,18 +34,11 @@ EBNET_INLINE Floats choose_by_sign(Floats value, Floats where_negative, Floats o
 
 EBNET_INLINE Ints rounded(Floats values) { return __builtin_convertvector(values, Ints); }  // of whole numbers only
 
-// The lower bytes of the upper or of the lower 16 bits of each lane of a and b in turn: for masks, all are the same.
-EBNET_INLINE Words even_words(Ints a, Ints b) {
-  return __builtin_shufflevector(reinterpret_cast<Words>(a), reinterpret_cast<Words>(b), 0, 2, 4, 6, 8, 10, 12, 14);
-}
-
 // 1 where a float is at least 0, of kLanes floats, four vectors in order. (Not by their signs: a NaN may have none.)
 EBNET_INLINE std::uint32_t not_negative(const Floats* values) {
-  const Words first = even_words(values[0] >= 0.0f, values[1] >= 0.0f);
-  const Words second = even_words(values[2] >= 0.0f, values[3] >= 0.0f);
-  const Bytes mask = __builtin_shufflevector(reinterpret_cast<Bytes>(first), reinterpret_cast<Bytes>(second), 0, 2, 4, 6,
-                                             8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  return bits_of_mask(mask);
+  const Words first = narrowed_ints(values[0] >= 0.0f, values[1] >= 0.0f);
+  const Words second = narrowed_ints(values[2] >= 0.0f, values[3] >= 0.0f);
+  return bits_of_mask(narrowed_words(first, second));
 }
 
 // The same of eight floats.

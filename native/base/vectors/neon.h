@@ -29,6 +29,14 @@ EBNET_INLINE Words upper_words(Bytes bytes) {
   return reinterpret_cast<Words>(vmovl_high_u8(reinterpret_cast<uint8x16_t>(bytes)));
 }
 
+// Masks, whose lanes have all bits or none, in half as wide lanes.
+EBNET_INLINE Words narrowed_ints(Ints a, Ints b) {
+  return reinterpret_cast<Words>(vuzp1q_u16(reinterpret_cast<uint16x8_t>(a), reinterpret_cast<uint16x8_t>(b)));
+}
+EBNET_INLINE Bytes narrowed_words(Words a, Words b) {
+  return reinterpret_cast<Bytes>(vuzp1q_u8(reinterpret_cast<uint8x16_t>(a), reinterpret_cast<uint8x16_t>(b)));
+}
+
 // One bit for each byte, of which each is 0 or 255: NEON cannot collect signs, but it can add bytes up.
 EBNET_INLINE std::uint32_t bits_of_mask(Bytes mask) {
   const Bytes places = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};

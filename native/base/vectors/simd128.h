@@ -31,16 +31,29 @@ EBNET_INLINE Words upper_words(Bytes bytes) {
   return reinterpret_cast<Words>(wasm_u16x8_extend_high_u8x16(reinterpret_cast<v128_t>(bytes)));
 }
 
+// Masks, whose lanes have all bits or none, in half as wide lanes.
+EBNET_INLINE Words narrowed_ints(Ints a, Ints b) {
+  return reinterpret_cast<Words>(wasm_i16x8_narrow_i32x4(reinterpret_cast<v128_t>(a), reinterpret_cast<v128_t>(b)));
+}
+EBNET_INLINE Bytes narrowed_words(Words a, Words b) {
+  return reinterpret_cast<Bytes>(wasm_i8x16_narrow_i16x8(reinterpret_cast<v128_t>(a), reinterpret_cast<v128_t>(b)));
+}
+
 // One bit for each byte, of which each is 0 or 255.
 EBNET_INLINE std::uint32_t bits_of_mask(Bytes mask) { return wasm_i8x16_bitmask(reinterpret_cast<v128_t>(mask)); }
 
-// WebAssembly knows no halves: lane by lane.
+// WebAssembly knows no halves. Shifted to where a float has them, exponent and fraction are the number but for the bias of
+// the exponent, 127 - 15: a multiplication by 2^112 puts it right, subnormal halves too, and exactly. Infinities and NaNs
+// keep an exponent of all ones.
 EBNET_INLINE Floats load_halves(const void* halves) {
-  Half from[kFloats];
-  std::memcpy(from, halves, sizeof from);
-  return Floats{half_to_float(from[0]), half_to_float(from[1]), half_to_float(from[2]), half_to_float(from[3])};
+  const auto words = reinterpret_cast<Unsigned>(wasm_u32x4_load16x4(halves));
+  const Unsigned shifted = (words & 0x7FFF) << 13;
+  const Floats scaled = reinterpret_cast<Floats>(shifted) * 0x1p112f;
+  const auto past = reinterpret_cast<Unsigned>(shifted >= 0x0F800000u) & 0x7F800000u;
+  return reinterpret_cast<Floats>(reinterpret_cast<Unsigned>(scaled) | past | (words & 0x8000) << 16);
 }
 
+// Rarely wanted: lane by lane.
 EBNET_INLINE void store_halves(void* to, Floats values) {
   const Half halves[] = {float_to_half(values[0]), float_to_half(values[1]), float_to_half(values[2]),
                          float_to_half(values[3])};
