@@ -14,7 +14,7 @@ BASE = ("errors", "lazy", "names", "files", "images", "processes", "_native")
 WIDTH, HEIGHT, GAP, ROW, STEP = 84, 30, 14, 64, 100
 COLUMN = {"cli": 3, "reproduce": 1.5, "demo": 3, "publish": 4, "bulk": 5, "serve": 6, "report": 2.25, "search": 2.75}
 COLUMN |= {"train": 1, "cost": 3, "packing": 4, "data": 0, "runs": 1.5, "runtime": 4.5, "recipe": 1.5, "zoo": 4.5}
-COLUMN |= {"models": 2.5, "nn": 2.5, "arch": 2.5}
+COLUMN |= {"models": 2.5, "nn": 2.5, "arch": 2.5, "web": 6}
 """Where a room stands from left to right, so that no line goes behind another room; others at the right end."""
 
 

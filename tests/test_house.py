@@ -35,16 +35,18 @@ ALLOWED = {
     "search": "errors lazy files arch nn models cost recipe runs train packing runtime",
     "report": "errors names files models cost recipe runs train search",
     "reproduce": "errors files processes arch data models cost recipe runs train report",
-    "serve": "errors runtime",
+    "web": "errors files runtime",
+    "serve": "errors runtime web",
     "demo": "files data nn models cost recipe runs train packing runtime report",
     "cli": "errors names files processes arch data models cost recipe train bulk packing runtime publish zoo search "
-    "report reproduce serve demo",
+    "report reproduce web serve demo",
 }
 """Each room, and the rooms it may import: in this order none stands on a later one."""
 DOORS = ("__init__", "__main__")
 """Not rooms: the public names, and the way into the command line."""
 TORCH_FREE = ["ebnet", "ebnet.arch", "ebnet.cost", "ebnet.recipe.settings", "ebnet.models.layout", "ebnet.cli.app"]
 TORCH_FREE += ["ebnet.runtime.engine", "ebnet.runtime.inspect", "ebnet.runtime.bench", "ebnet.serve.app", "ebnet.bulk"]
+TORCH_FREE += ["ebnet.web.site", "ebnet.web.live"]
 
 
 def imports(path: Path) -> set[str]:

@@ -1,6 +1,6 @@
 """The npm package and the page's script: the core compiled to WebAssembly, one file with the JavaScript around it.
 
-    python web/build.py            compiles with emscripten (Debian's 3.1.6 will do) and writes src/ebnet/web/ebnet.js
+    python web/build.py            compiles (emscripten; Debian's 3.1.6 will do), writes src/ebnet/web/static/ebnet.js
     python web/build.py --check    writes nothing and fails where that file is not what the sources make
     python web/build.py --package DIR    the npm package, from the file that is there
 
@@ -16,12 +16,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "web" / "src"
-BUNDLE = ROOT / "src" / "ebnet" / "web" / "ebnet.js"
+BUNDLE = ROOT / "src" / "ebnet" / "web" / "static" / "ebnet.js"
 EMSCRIPTEN = Path("/usr/share/emscripten")
 NODE_MODULES = "/usr/share/nodejs"
 """Where Debian keeps what its emscripten needs of Node."""
@@ -66,7 +65,10 @@ def bundle(wasm: bytes) -> str:
 
 
 def version() -> str:
-    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
+    """The Python package's."""
+    found = re.search(r'^__version__ = "(.+)"$', (ROOT / "src" / "ebnet" / "__init__.py").read_text(), re.MULTILINE)
+    assert found is not None
+    return found[1]
 
 
 def package(to: Path) -> None:
@@ -74,9 +76,10 @@ def package(to: Path) -> None:
     to.mkdir(parents=True, exist_ok=True)
     shutil.copy(BUNDLE, to / "ebnet.js")
     shutil.copy(SOURCES / "index.d.ts", to / "ebnet.d.ts")
-    for name in ("README.md", "package.json"):
-        shutil.copy(ROOT / "web" / name, to / name)
+    shutil.copy(ROOT / "web" / "README.md", to / "README.md")
     shutil.copy(ROOT / "LICENSE", to / "LICENSE")
+    facts = json.loads((ROOT / "web" / "package.json").read_text())
+    (to / "package.json").write_text(json.dumps(facts | {"version": version()}, indent=2) + "\n")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "train": {"base"},
     "engine": {"base", "bits", "bconv", "dense", "include"},
     "python": {"base", "bits", "bconv", "dense", "train", "engine"},
+    "web": {"engine"},
     "fuzz": {"engine"},
     "tests": {"base", "bconv", "dense", "train", "engine", "include"},
 }

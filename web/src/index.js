@@ -11,7 +11,7 @@ const isNode = typeof process !== "undefined" && Boolean(process.versions?.node)
 const startWorker = async (hear, fail) => {
   if (isNode) {
     const { Worker } = await import("node:worker_threads");
-    const worker = new Worker(WORKER, { eval: true });
+    const worker = new Worker(WORKER, { eval: true, execArgv: [] });
     worker.on("message", hear);
     worker.on("error", (error) => fail(error.message));
     worker.unref(); // a program may end while a network is loaded

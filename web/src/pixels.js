@@ -19,38 +19,49 @@ const filters = (inputs, from, to, size) => {
   });
 };
 
-/** One pass over `lines` lines: output [line][size][4], or with `down` as columns of the image. */
-const pass = (pixels, axis, lines, pixelStep, lineStep, outStep, outLine) => {
+/** Along rows: an image [height][width][4] becomes [height][axis.length][4]. */
+const alongRows = (pixels, width, height, axis) => {
+  return pass(pixels, axis, height, { step: 4, line: 4 * width }, { step: 4, line: 4 * axis.length });
+};
+
+/** Along columns: an image [height][width][4] becomes [axis.length][width][4]. */
+const alongColumns = (pixels, width, axis) => pass(pixels, axis, width, { step: 4 * width, line: 4 }, { step: 4 * width, line: 4 });
+
+/** Filters `lines` rows or columns; steps from pixel to pixel and from line to line, of what is read and written. */
+const pass = (pixels, axis, lines, read, write) => {
   const out = new Uint8Array(lines * axis.length * 4);
   for (let line = 0; line < lines; line += 1) {
     for (let i = 0; i < axis.length; i += 1) {
       const { first, weights } = axis[i];
       for (let c = 0; c < 4; c += 1) {
         let sum = 1 << (PRECISION - 1);
-        let at = line * lineStep + first * pixelStep + c;
-        for (let k = 0; k < weights.length; k += 1, at += pixelStep) sum += pixels[at] * weights[k];
-        out[line * outLine + i * outStep + c] = Math.min(Math.max(sum >> PRECISION, 0), 255);
+        let at = line * read.line + first * read.step + c;
+        for (let k = 0; k < weights.length; k += 1, at += read.step) sum += pixels[at] * weights[k];
+        out[line * write.line + i * write.step + c] = Math.min(Math.max(sum >> PRECISION, 0), 255);
       }
     }
   }
   return out;
 };
 
-/** RGBA pixels within a box, resized to size x size: rows first, then columns, each rounded to bytes. */
+/** RGBA pixels within a box, resized to size x size in two passes, each rounded to bytes. */
 export const resize = (pixels, width, height, [left, top, right, bottom], size) => {
-  let rows = pixels;
-  let columns = filters(height, top, bottom, size);
-  let stride = 4 * width;
-  if (width !== size || left !== 0 || right !== size) {
-    const begin = columns[0].first;
-    const end = columns[size - 1].first + columns[size - 1].weights.length;
-    const part = pixels.subarray(begin * stride, end * stride);
-    rows = pass(part, filters(width, left, right, size), end - begin, 4, stride, 4, 4 * size);
-    columns = columns.map(({ first, weights }) => ({ first: first - begin, weights }));
-    stride = 4 * size;
+  const across = filters(width, left, right, size);
+  const down = filters(height, top, bottom, size);
+  const sameWidth = width === size && left === 0 && right === size;
+  const sameHeight = height === size && top === 0 && bottom === size;
+  // Rows first, but for images so tall that Pillow (from version 13 on) starts with columns.
+  if (!sameHeight && height - size > Math.max(0, 2 * (width - size))) {
+    const short = alongColumns(pixels, width, down);
+    return sameWidth ? short : alongRows(short, width, size, across);
   }
-  if (height === size && top === 0 && bottom === size) return rows;
-  return pass(rows, columns, size, stride, 4, 4 * size, 4);
+  if (sameWidth) return sameHeight ? pixels : alongColumns(pixels, width, down);
+  if (sameHeight) return alongRows(pixels, width, height, across);
+  // Only rows that the second pass will see.
+  const [begin, last] = [down[0].first, down[size - 1]];
+  const rows = last.first + last.weights.length - begin;
+  const narrow = alongRows(pixels.subarray(4 * width * begin), width, rows, across);
+  return alongColumns(narrow, size, down.map(({ first, weights }) => ({ first: first - begin, weights })));
 };
 
 const isOpaque = (pixels) => {

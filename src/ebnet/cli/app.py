@@ -17,6 +17,7 @@ from ebnet.cli import (
     demo,
     eval,
     export_onnx,
+    export_web,
     import_official,
     inspect,
     memory,
@@ -72,6 +73,7 @@ app.command("predict")(predict.predict)
 app.command("verify")(verify.verify)
 app.command("bench")(bench.bench)
 app.command("export-onnx")(export_onnx.export_onnx)
+app.command("export-web")(export_web.export_web)
 app.add_typer(data.data, name="data")
 app.add_typer(search.search, name="search")
 app.add_typer(zoo.zoo, name="zoo")

@@ -45,6 +45,8 @@ class Report:
     """What matters most: a number and what it is."""
     sections: Sequence[Section]
     thumbnails: Thumbnails | None = None
+    panel: str = ""
+    """HTML of a panel to try the network, shown first."""
     figures: list[Figure] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +60,9 @@ class Report:
 
     def html(self) -> str:
         facts = "".join(f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for value, name in self.facts)
-        contents = "".join(f'<a href="#{_anchor(s.title)}">{escape(s.title)}</a>' for s in self.sections)
+        titles = [*(["Try it"] if self.panel else []), *(section.title for section in self.sections)]
+        contents = "".join(f'<a href="#{_anchor(title)}">{escape(title)}</a>' for title in titles)
+        panel = f'<section id="try-it"><h2>Try it</h2>{self.panel}</section>' if self.panel else ""
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -66,7 +70,7 @@ class Report:
             f"{self._sprite()}</style></head><body><header><div><h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}"
             '</p></div><button id="theme" type="button" aria-label="switch between light and dark">◐</button></header>'
             f'<main><div class="facts">{facts}</div><nav>{contents}</nav>'
-            f'{"".join(_section(s) for s in self.sections)}</main><div id="tip" role="tooltip" hidden></div>'
+            f'{panel}{"".join(_section(s) for s in self.sections)}</main><div id="tip" role="tooltip" hidden></div>'
             f"<script>{_static('report.js')}</script></body></html>\n"
         )
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,12 +12,9 @@ from ebnet.serve.classify import Answer, class_names
 from ebnet.serve.picture import FORMATS, MAX_BYTES, MAX_PIXELS
 from ebnet.serve.refusal import Error, Refused, answer_in_json, refusal
 from ebnet.serve.work import SECONDS, Works
+from ebnet.web.static_files import KINDS, content
 
-_PAGES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-}
+_PAGES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/answers.js": "server.js"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -53,9 +49,8 @@ def make_app(engine: Engine, hosts: list[str] | None = None, seconds: float = SE
         response.headers.update(_HEADERS)
         return response
 
-    for route, (name, kind) in _PAGES.items():
-        content = files("ebnet.serve").joinpath("static", name).read_bytes()
-        app.get(route, include_in_schema=False)(_page(content, kind))
+    for route, name in _PAGES.items():
+        app.get(route, include_in_schema=False)(_page(content(name), KINDS[name.rsplit(".")[-1]]))
 
     @app.get("/network")
     def network() -> dict[str, Any]:

@@ -1,5 +1,8 @@
-"use strict";
-(() => {
+// The page: draw, drop or film, and see what the network says. answers.js knows who is asked: the server that shows the
+// page (server.js), or the network inside the page (browser.js).
+import { classify as ask, network as describe } from "./answers.js";
+
+{
   const $ = (id) => document.getElementById(id);
   const pad = $("pad");
   const ink = pad.getContext("2d", { willReadFrequently: true });
@@ -14,7 +17,7 @@
     root.dataset.theme = (root.dataset.theme || system) === "dark" ? "light" : "dark";
   });
 
-  fetch("network").then((reply) => reply.json()).then((network) => {
+  describe().then((network) => {
     const experts = network.experts > 1 ? `${network.experts} experts per layer` : "one expert";
     $("network").textContent =
       `${network.arch}, ${experts}, ${(network.bytes / 1000).toFixed(0)} kB, ${network.classes.length} classes, ${network.isa} kernels`;
@@ -22,10 +25,13 @@
     pad.hidden = !grey;
     $("invert-label").hidden = !grey;
     $("experts").hidden = network.experts < 2;
-    $("local").hidden = !network.local;
+    $("local").hidden = !network.where;
+    $("local").textContent = network.where;
+    $("film").hidden = !navigator.mediaDevices?.getUserMedia;
     $("hint").classList.toggle("on-black", grey);
     $("hint").textContent = grey ? "Draw here, or drop an image" : "Drop an image here";
-  }).catch(() => fail("The server does not answer."));
+    document.body.dataset.ready = "";
+  }).catch((fault) => fail(fault.message));
 
   const place = (event) => {
     const box = pad.getBoundingClientRect();
@@ -59,6 +65,7 @@
 
   $("clear").addEventListener("click", () => {
     latest += 1;
+    stopCamera();
     drawn = false;
     clearTimeout(timer);
     ink.clearRect(0, 0, pad.width, pad.height);
@@ -99,11 +106,12 @@
   };
   const classifyDrawing = () => {
     const sheet = drawn && centred();
-    if (sheet) sheet.toBlob((blob) => classify(blob, false), "image/png");
+    if (sheet) classify(sheet, false);
   };
 
   const take = (file) => {
     if (!file) return;
+    stopCamera();
     const shown = $("shown");
     if (shown.src) URL.revokeObjectURL(shown.src);
     shown.src = URL.createObjectURL(file);
@@ -129,15 +137,37 @@
     take(event.dataTransfer.files[0]);
   });
 
-  const classify = async (blob, invert) => {
+  // The camera: one image after the other, each asked about when the one before was answered.
+  const camera = $("camera");
+  const stopCamera = () => {
+    for (const track of camera.srcObject?.getTracks() ?? []) track.stop();
+    camera.srcObject = null;
+    camera.hidden = true;
+  };
+  $("film").addEventListener("click", async () => {
+    if (camera.srcObject) return stopCamera();
+    try {
+      camera.srcObject = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
+      await camera.play();
+    } catch (fault) {
+      stopCamera();
+      return fail(`The camera cannot be used: ${fault.message}`);
+    }
+    camera.hidden = false;
+    $("hint").hidden = $("shown").hidden = true;
+    while (camera.srcObject) {
+      await classify(camera, $("invert").checked);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+
+  const classify = async (image, invert) => {
     const mine = latest += 1;
     try {
-      const reply = await fetch(`predict?invert=${invert}`, { method: "POST", body: blob });
-      const answer = await reply.json();
-      if (mine !== latest) return;
-      if (reply.ok) show(answer); else fail(answer.error || `The server answers ${reply.status}.`);
-    } catch {
-      if (mine === latest) fail("The server does not answer.");
+      const answer = await ask(image, invert);
+      if (mine === latest) show(answer);
+    } catch (fault) {
+      if (mine === latest) fail(fault.message);
     }
   };
 
@@ -174,4 +204,4 @@
       return [element("div", "", `layer ${layer.name}`), choices];
     }));
   };
-})();
+}
