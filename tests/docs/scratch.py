@@ -42,9 +42,8 @@ def make_place(place: Path, document: str, trained: TinyRun) -> Path:
     (place / "cat.jpg").write_bytes(photo(1))
     (place / "dog.jpg").write_bytes(photo(2))
     Image.open(place / "cat.jpg").save(place / "picture.ppm")
-    Image.fromarray(some_digits(10, "val").images[7, :, :, 0]).save(place / "digit.png")
     (place / "images").mkdir()
-    shutil.copy(place / "digit.png", place / "images")
+    Image.fromarray(some_digits(10, "val").images[7, :, :, 0]).save(place / "images" / "digit.png")
     state = random_state([1, 1, 1, 1], 0.25, [1, 2, 2, 4], experts=4, classes=10, seed=3)
     torch.save({"state_dict": {f"module.{key}": value for key, value in state.items()}}, place / "ebconv_1262.pth")
     if document in IN_COLOUR:
@@ -56,6 +55,7 @@ def make_place(place: Path, document: str, trained: TinyRun) -> Path:
         shutil.copytree(trained.run, place / "demo" / "run")
         for packed in ("demo/net.ebn", "net.ebn"):
             shutil.copy(trained.packed, place / packed)
+        shutil.copy(place / "images" / "digit.png", place / "demo")
         timed = bench(trained.packed, (1,), (1,), None, 0.01)
         (place / "demo" / "bench.json").write_text(json.dumps(timed.to_dict()))
     return place

@@ -20,6 +20,7 @@ class Stored:
     """The path, or `shard.tar/member`."""
     file: str
     length: int
+    """Bytes of the image file."""
     offset: int | None = None
 
     def open(self) -> io.BytesIO:

@@ -1,11 +1,12 @@
 """Binarized CondConv, the baseline of section 5: all experts are mixed, so the mixture must be binarized again."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.geometry import Geometry, Pair
-from ebnet.nn.precision import Precision
 from ebnet.nn.sign import Ste, sign
 
 
@@ -14,7 +15,7 @@ class CondBinaryConv2d(BinaryConv2d):
 
     The double binarization is the paper's point of comparison: in Stage II each expert is binarized, and so is their
     mixture. With unnormalised routing the outer clip blocks most gradients; `outer_ste=Ste.IDENTITY` lets them through.
-    Every sample has its own weights, which is what costs CondConv its memory.
+    Every sample has its own weights, which is what costs CondConv its memory. All else is as in `BinaryConv2d`.
     """
 
     def __init__(
@@ -22,32 +23,12 @@ class CondBinaryConv2d(BinaryConv2d):
         in_channels: int,
         out_channels: int,
         kernel_size: int | Pair,
-        stride: int | Pair = 1,
-        padding: int | Pair | str = 0,
-        dilation: int | Pair = 1,
-        groups: int = 1,
-        bias: bool = False,
-        *,
+        *shape: Any,
         num_experts: int = 4,
         outer_ste: Ste | str = Ste.CLIP,
-        scaling: bool = False,
-        precision: Precision | str = Precision.BINARY_INPUT,
-        ste: Ste | str = Ste.CLIP,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            scaling=scaling,
-            precision=precision,
-            ste=ste,
-            num_experts=num_experts,
-        )
+        super().__init__(in_channels, out_channels, kernel_size, *shape, num_experts=num_experts, **settings)
         self.outer_ste = Ste(outer_ste)
         self.routing = nn.Linear(in_channels, num_experts)
 
