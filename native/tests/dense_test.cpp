@@ -187,12 +187,7 @@ void check_linear(DenseLevel level) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int cases = argc > 1 ? std::atoi(argv[1]) : 200;
-  for (const DenseLevel level : kDenseLevels) {
-    if (!runs_here(level)) {
-      std::printf("%s: not run, this CPU lacks it\n", title(level).c_str());
-      continue;
-    }
+  return run_levels(argc, argv, 200, failures, [](DenseLevel level, int cases) {
     for (int i = 0; i < cases; ++i) {
       check_conv(level);
       check_conv_of_halves(level);
@@ -200,8 +195,5 @@ int main(int argc, char** argv) {
       check_pools(level);
       check_linear(level);
     }
-    std::printf("%s: ran\n", title(level).c_str());
-  }
-  std::printf("%d cases, %d failures\n", cases, failures);
-  return failures == 0 ? 0 : 1;
+  });
 }

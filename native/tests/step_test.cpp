@@ -250,20 +250,12 @@ void check_images(DenseLevel level) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int cases = argc > 1 ? std::atoi(argv[1]) : 300;
-  for (const DenseLevel level : {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512}) {
-    if (!runs_here(level)) {
-      std::printf("%s: not on this CPU\n", title(level).c_str());
-      continue;
-    }
+  return run_levels(argc, argv, 300, failures, [](DenseLevel level, int cases) {
     for (int i = 0; i < cases; ++i) {
       check_real_layer(level);
       check_max_pool(level);
       check_adam(level);
       check_images(level);
     }
-    std::printf("%s: ran\n", title(level).c_str());
-  }
-  std::printf("%d cases, %d failures\n", cases, failures);
-  return failures == 0 ? 0 : 1;
+  });
 }
