@@ -20,9 +20,13 @@ inline Vector conv_at(const UnitLayer& layer, const void* conv, size_t place, si
     const float* from = static_cast<const float*>(conv) + place;
     return count < kLanes ? load_some(from, count) : load(from);
   }
+  const std::int16_t* from = static_cast<const std::int16_t*>(conv) + place;
   Counts counts = {};
-  std::memcpy(&counts, static_cast<const std::int16_t*>(conv) + place,
-              (count < kLanes ? count : size_t{kLanes}) * sizeof(std::int16_t));
+  if (count < kLanes) {
+    std::memcpy(&counts, from, count * sizeof(std::int16_t));
+  } else {
+    std::memcpy(&counts, from, sizeof counts);
+  }
   return __builtin_convertvector(counts, Vector);
 }
 

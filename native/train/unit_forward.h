@@ -41,8 +41,11 @@ inline void keep_conv(const UnitLayer& layer, const View& v, const float* out, i
   for (int l = 0; l < positions; ++l) {
     for (size_t o = 0; o < rows; o += kLanes) {
       const Counts counts = __builtin_convertvector(load(out + size(l) * wide + o), Counts);
-      const size_t some = rows - o < kLanes ? rows - o : size_t{kLanes};
-      std::memcpy(to + size(l) * rows + o, &counts, some * sizeof(std::int16_t));
+      if (rows - o < kLanes) {
+        std::memcpy(to + size(l) * rows + o, &counts, (rows - o) * sizeof(std::int16_t));
+      } else {
+        std::memcpy(to + size(l) * rows + o, &counts, sizeof counts);
+      }
     }
   }
 }
