@@ -126,6 +126,28 @@ const char* dense_level_name(DenseLevel level) {
   }
 }
 
+bool cpu_supports(Int8Level level) {
+#ifdef EBNET_X86_64
+  if (level == Int8Level::vnni) {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  }
+  if (level == Int8Level::avx2) return cpu_supports(DenseLevel::avx2);
+#endif
+  return level == Int8Level::scalar;
+}
+
+Int8Level int8_level(Isa isa) {
+  if (isa >= Isa::avx512 && cpu_supports(Int8Level::vnni)) return Int8Level::vnni;
+  if (isa >= Isa::avx2 && cpu_supports(Int8Level::avx2)) return Int8Level::avx2;
+  return Int8Level::scalar;
+}
+
+const char* int8_level_name(Int8Level level) {
+  if (level == Int8Level::vnni) return "vnni";
+  return level == Int8Level::avx2 ? "avx2" : "scalar";
+}
+
 std::string cpu_name() {
   std::string name;
 #ifdef EBNET_X86_64

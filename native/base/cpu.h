@@ -39,6 +39,13 @@ DenseLevel dense_level(Isa isa);
 bool cpu_supports(DenseLevel level);
 const char* dense_level_name(DenseLevel level);
 
+// How the int8 layers multiply bytes.
+enum class Int8Level { scalar, avx2, vnni };
+
+Int8Level int8_level(Isa isa);
+bool cpu_supports(Int8Level level);
+const char* int8_level_name(Int8Level level);
+
 // The processor's own name and signature in printable letters: what is fastest depends on it. Empty where it tells none.
 std::string cpu_name();
 

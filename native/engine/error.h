@@ -42,6 +42,7 @@ namespace ebnet {
   X(TensorUnused, 48)             \
   X(TensorUsedTwice, 49)          \
   X(TensorPaddingNotZero, 50)     \
+  X(TensorOutOfRange, 51)         \
   X(ProgramEmpty, 60)             \
   X(ProgramTooLong, 61)           \
   X(OpUnknown, 62)                \

@@ -16,6 +16,8 @@ namespace {
 
 std::size_t z(int value) { return static_cast<std::size_t>(value); }
 
+float real_of(std::uint8_t byte, const ByteCode& code) { return static_cast<float>(byte - code.zero) * code.step; }
+
 }  // namespace
 
 void Executor::run(const Images& images, float* logits, const Record& record) {
@@ -23,7 +25,11 @@ void Executor::run(const Images& images, float* logits, const Record& record) {
   if (record.values != nullptr) record.values->assign(plan_.ops.size(), {});
   for (int first = 0; first < images.batch; first += slots_) {
     const int count = std::min(slots_, images.batch - first);
-    load_images(images, first, count);
+    if (plan_.values[0].bytes) {
+      load_bytes(images, first, count);
+    } else {
+      load_images(images, first, count);
+    }
     for (std::size_t i = 0; i < plan_.ops.size(); ++i) {
       const auto start = record.seconds != nullptr ? Clock::now() : Clock::time_point{};
       run_op(i, count);
@@ -61,10 +67,17 @@ void Executor::save(std::size_t index, int first, int count, int batch, const Re
     const void* from = value(slot, index + 1);
     for (std::size_t pixel = 0; pixel < planned.pixels(); ++pixel) {
       for (std::size_t c = 0; c < z(planned.channels); ++c) {
-        out.push_back(load_value(from, pixel * planned.stride + c, planned.type));
+        const std::size_t at = pixel * planned.stride + c;
+        out.push_back(planned.bytes ? real_of(static_cast<const std::uint8_t*>(from)[at], planned.code)
+                                    : load_value(from, at, planned.type));
       }
     }
   }
+}
+
+void Executor::fail_not_finite(int first, int count) {
+  fail(Error::InputNotFinite,
+       "images " + std::to_string(first) + " to " + std::to_string(first + count - 1) + " hold NaN or infinity");
 }
 
 void Executor::load_images(const Images& images, int first, int count) {
@@ -95,14 +108,13 @@ void Executor::load_images(const Images& images, int first, int count) {
       }
     }
   });
-  if (!finite.load()) {
-    fail(Error::InputNotFinite,
-         "images " + std::to_string(first) + " to " + std::to_string(first + count - 1) + " hold NaN or infinity");
-  }
+  if (!finite.load()) fail_not_finite(first, count);
 }
 
 void Executor::run_op(std::size_t index, int count) {
-  switch (model_.program.ops[index].kind) {
+  const Op& op = model_.program.ops[index];
+  if (op.int8) return int8_op(index, count);
+  switch (op.kind) {
     case OpKind::Conv:
       return conv(index, count);
     case OpKind::MaxPool:
@@ -135,6 +147,13 @@ void Executor::pool(std::size_t index, int count) {
   const ValuePlan& from = plan_.values[input];
   const ValuePlan& to = plan_.values[index + 1];
   const auto run = op.kind == OpKind::MaxPool ? &max_pool : &average_pool;
+  if (to.bytes) {
+    over_rows(count, to.height, plan_.ops[index].work, nullptr, [&](int slot, int begin, int end, int) {
+      max_pool_bytes(plan_.ops[index].pool, at<std::uint8_t>(slot, from.offset), from.stride,
+                     at<std::uint8_t>(slot, to.offset), to.stride, begin, end, model_.int8_level);
+    });
+    return;
+  }
   over_rows(count, to.height, plan_.ops[index].work, nullptr, [&](int slot, int begin, int end, int) {
     run(plan_.ops[index].pool, value(slot, input), from.stride, value(slot, index + 1), to.stride, begin, end,
         model_.dense_level);
@@ -152,8 +171,8 @@ void Executor::concat(std::size_t index, int count) {
     if (plan_.ops[index].copies[k]) {
       over_rows(count, to.height, plan_.ops[index].work, nullptr, [&](int slot, int begin, int end, int) {
         for (std::size_t p = z(begin) * z(to.width); p < z(end) * z(to.width); ++p) {
-          std::memcpy(value(slot, index + 1) + p * to.stride + channel, value(slot, input) + p * from.stride,
-                      channels * sizeof(float));
+          std::memcpy(at<std::uint8_t>(slot, to.offset) + (p * to.stride + channel) * to.value_width(),
+                      at<std::uint8_t>(slot, from.offset) + p * from.stride * to.value_width(), channels * to.value_width());
         }
       });
     }

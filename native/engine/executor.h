@@ -44,6 +44,9 @@ class Executor {
   void concat(std::size_t index, int count);
   void global_pool(std::size_t index, int count);
   void linear_op(std::size_t index, int count);
+  void int8_op(std::size_t index, int count);
+  void load_bytes(const Images& images, int first, int count);
+  [[noreturn]] static void fail_not_finite(int first, int count);
   void binary(std::size_t index, int count);
   void binarize_input(std::size_t index, int count);
   void choose_expert(std::size_t index, int slot);

@@ -1,5 +1,6 @@
 #include "engine/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -14,7 +15,8 @@ namespace ebnet {
 namespace {
 
 constexpr const char* kFormat = "ebnet";
-constexpr const char* kVersion = "1";
+// The second has int8 layers.
+constexpr const char* kVersions[] = {"1", "2"};
 
 constexpr std::size_t kLongestLabel = 256;  // bytes
 constexpr int kLargestResize = 1 << 15;     // only its share in the crop is ever used
@@ -66,10 +68,15 @@ void split_norm(const std::vector<float>& norm, std::vector<float>& scale, std::
 
 class WeightReader {
  public:
-  WeightReader(const std::shared_ptr<const Source>& source, Safetensors& file) : source_(source), file_(file) {}
+  WeightReader(const std::shared_ptr<const Source>& source, Safetensors& file, const Preprocessing& preprocessing)
+      : source_(source), file_(file), preprocessing_(preprocessing) {}
 
   OpWeights read(const Op& op) {
     OpWeights weights;
+    if (op.int8) {
+      weights.int8 = int8(op);
+      return weights;
+    }
     if (op.kind == OpKind::Conv) weights.conv = conv(op);
     if (op.kind == OpKind::Binary) weights.binary = binary(op);
     if (op.kind == OpKind::Linear) weights.linear = linear(op);
@@ -108,6 +115,38 @@ class WeightReader {
     return halves ? make(half.data()) : make(weight.data());
   }
 
+  Int8Weights int8(const Op& op) {
+    Int8Weights weights;
+    std::vector<std::uint8_t> zeros;
+    for (int c = 0; c < op.in_channels; ++c) {
+      const bool pixels = op.code == kPixels;
+      const float zero = pixels ? 255.0f * preprocessing_.mean[u(c)] : static_cast<float>(op.code.zero);
+      weights.zero.push_back(zero);
+      weights.inverse.push_back(pixels ? 255.0f * preprocessing_.std[u(c)] : 1.0f / op.code.step);
+      zeros.push_back(static_cast<std::uint8_t>(std::nearbyint(std::clamp(zero, 0.0f, 255.0f))));
+    }
+    const bool is_conv = op.kind == OpKind::Conv;
+    const Shape extents = is_conv ? Shape{u(op.out_channels), u(op.in_channels), u(op.kernel), u(op.kernel)}
+                                  : Shape{u(op.out_channels), u(op.in_channels)};
+    const auto weight = file_.take_int8(op.name + ".weight", extents, kLargestInt8Weight);
+    std::vector<float> scale, shift;
+    if (is_conv) {
+      split_norm(file_.take_reals(op.name + ".norm", {2, u(op.out_channels)}), scale, shift);
+    } else {
+      scale = file_.take_reals(op.name + ".scale", {u(op.out_channels)});
+      shift = file_.take_reals(op.name + ".bias", {u(op.out_channels)});
+    }
+    const float unit = op.code.step / kLargestInt8Weight;
+    for (float& value : scale) {
+      value *= unit;
+      if (!std::isfinite(value)) fail(Error::TensorOutOfRange, "op " + quoted(op.name) + ": a scale times the step is infinite");
+    }
+    const auto slopes = slope(op);
+    weights.conv = make_int8_conv(op.smallest_conv_shape(), weight.data(), zeros.data(), scale.data(), shift.data(),
+                                  op.activation, slopes.empty() ? nullptr : slopes.data());
+    return weights;
+  }
+
   LinearWeights linear(const Op& op) {
     LinearWeights weights;
     weights.weight = matrix(op.name + ".weight", {u(op.out_channels), u(op.in_channels)});
@@ -143,6 +182,7 @@ class WeightReader {
 
   const std::shared_ptr<const Source>& source_;
   Safetensors& file_;
+  const Preprocessing& preprocessing_;
 };
 
 }  // namespace
@@ -152,9 +192,10 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   if (file.metadata("format") != kFormat) {
     fail(Error::FormatNameWrong, "format " + quoted(file.metadata("format")) + " is not '" + kFormat + "'");
   }
-  if (file.metadata("version") != kVersion) {
-    fail(Error::FormatVersionUnsupported,
-         "version " + quoted(file.metadata("version")) + " of the format; this program reads " + kVersion);
+  const std::string& version = file.metadata("version");
+  if (version != kVersions[0] && version != kVersions[1]) {
+    fail(Error::FormatVersionUnsupported, "version " + quoted(version) + " of the format; this program reads " +
+                                              kVersions[0] + " and " + kVersions[1]);
   }
   Model model;
   model.file_bytes = source->size();
@@ -164,6 +205,7 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
     fail(Error::IsaUnavailable, error.what());
   }
   model.dense_level = dense_level(model.isa);
+  model.int8_level = int8_level(model.isa);
   model.program_text = file.metadata("program");
   model.preprocessing_text = file.metadata("preprocessing");
   model.network_text = file.metadata("network");
@@ -171,12 +213,12 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   model.labels = read_labels(json::parse(file.metadata("labels"), "labels"));
   require_settings(json::parse(model.network_text, "network"), limits);
   const auto in_channels = static_cast<int>(model.preprocessing.mean.size());
-  model.program = read_program(json::parse(model.program_text, "program"), in_channels, limits);
+  model.program = read_program(json::parse(model.program_text, "program"), in_channels, version == kVersions[1], limits);
   if (!model.labels.empty() && model.labels.size() != u(model.program.classes())) {
     fail(Error::LabelsMismatch,
          std::to_string(model.labels.size()) + " labels for " + std::to_string(model.program.classes()) + " classes");
   }
-  WeightReader reader(source, file);
+  WeightReader reader(source, file, model.preprocessing);
   for (const Op& op : model.program.ops) model.weights.push_back(reader.read(op));
   file.check_all_taken();
   return model;

@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "bconv/bconv.h"
 #include "dense/dense.h"
+#include "dense/int8.h"
 #include "engine/experts.h"
 #include "engine/limits.h"
 #include "engine/program.h"
@@ -43,11 +44,18 @@ struct LinearWeights {
   std::vector<float> bias, slope;
 };
 
+// A convolution or linear map with int8 weights, and how reals become the bytes it reads.
+struct Int8Weights {
+  Int8Conv conv;
+  std::vector<float> inverse, zero;  // per input channel, see to_bytes
+};
+
 // One per op; only the member of the op's kind is filled.
 struct OpWeights {
   BinaryWeights binary;
   DenseConv conv;
   LinearWeights linear;
+  Int8Weights int8;
 };
 
 struct Model {
@@ -57,6 +65,7 @@ struct Model {
   std::vector<std::string> labels;  // one per class, or none
   Isa isa = Isa::reference;
   DenseLevel dense_level = DenseLevel::scalar;
+  Int8Level int8_level = Int8Level::scalar;
   // The metadata as written, for people to look at.
   std::string program_text, preprocessing_text, network_text;
   std::uint64_t file_bytes = 0;

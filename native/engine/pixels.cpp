@@ -1,6 +1,8 @@
 #include "engine/pixels.h"
 
 #include <cmath>
+#include <cstring>
+#include <initializer_list>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -35,9 +37,62 @@ int interleave_three(const float* red, const float* green, const float* blue, in
   *poison += (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
   return x;
 }
+
+__m128i bytes_of(__m128 reals, float inverse, float zero) {
+  const __m128 scaled = _mm_add_ps(_mm_mul_ps(reals, _mm_set1_ps(inverse)), _mm_set1_ps(zero));
+  return _mm_cvtps_epi32(_mm_min_ps(_mm_max_ps(scaled, _mm_setzero_ps()), _mm_set1_ps(255.0f)));
+}
+
+// Of two pixels in the low bytes of 32 bits each, the six bytes in a row.
+std::uint64_t six_bytes(__m128i pixels) {
+  const auto two = static_cast<std::uint64_t>(_mm_cvtsi128_si64(pixels));
+  return (two & 0xFFFFFFu) | (two >> 32 << 24);
+}
+
+// Four pixels of three planes at a time; returns how many pixels it made. Each store reaches two bytes into what the next
+// one writes, and so the last pixel is left.
+std::size_t three_to_bytes(const float* red, const float* green, const float* blue, std::size_t pixels,
+                           const float* inverse, const float* zero, std::uint8_t* to, float* poison) {
+  __m128 sum = _mm_setzero_ps();
+  std::size_t i = 0;
+  for (; i + 5 <= pixels; i += 4, to += 12) {
+    const __m128 r = _mm_loadu_ps(red + i), g = _mm_loadu_ps(green + i), b = _mm_loadu_ps(blue + i);
+    for (const __m128 plane : {r, g, b}) sum = _mm_add_ps(sum, _mm_mul_ps(_mm_setzero_ps(), plane));
+    const __m128i low = _mm_or_si128(bytes_of(r, inverse[0], zero[0]), _mm_slli_epi32(bytes_of(g, inverse[1], zero[1]), 8));
+    const __m128i four = _mm_or_si128(low, _mm_slli_epi32(bytes_of(b, inverse[2], zero[2]), 16));
+    const std::uint64_t first = six_bytes(four), second = six_bytes(_mm_unpackhi_epi64(four, four));
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + 6, &second, sizeof second);
+  }
+  float lanes[4];
+  _mm_storeu_ps(lanes, sum);
+  *poison += (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  return i;
+}
 #endif
 
 }  // namespace
+
+bool pixels_of_planes(const float* from, std::size_t plane, int channels, std::size_t pixels, const float* inverse,
+                      const float* zero, std::uint8_t* to) {
+  float poison = 0.0f;
+  std::size_t first = 0;
+#ifdef __SSE2__
+  if (channels == 3) {
+    first = three_to_bytes(from, from + plane, from + 2 * plane, pixels, inverse, zero, to, &poison);
+  }
+#endif
+  for (int c = 0; c < channels; ++c, from += plane) {
+    for (std::size_t i = first; i < pixels; ++i) {
+      poison += 0.0f * from[i];
+      const float scaled = from[i] * inverse[c] + zero[c];
+      const float inside = scaled > 0.0f ? (scaled < 255.0f ? scaled : 255.0f) : 0.0f;
+      to[i * static_cast<std::size_t>(channels) + static_cast<std::size_t>(c)] =
+          static_cast<std::uint8_t>(std::nearbyint(inside));
+    }
+  }
+  return !std::isnan(poison);
+}
 
 bool interleave_planes(const float* from, std::size_t plane, int channels, int width, float* to, std::size_t stride) {
   float poison = 0.0f;

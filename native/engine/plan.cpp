@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/arena.h"
+#include "engine/bytes.h"
 #include "engine/error.h"
 #include "engine/work.h"
 
@@ -37,6 +38,7 @@ class Planner {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) size_op(i);
     pair_with_makers();
     choose_types();
+    choose_bytes(program_, plan_.values);
     find_lifetimes();
     share_concatenations();
     share_residual_stream();
@@ -150,8 +152,9 @@ class Planner {
         const std::size_t part = z(op.inputs[k]);
         const OpKind maker = part == 0 ? OpKind::Concat : program_.ops[part - 1].kind;
         const bool in_place = maker == OpKind::Conv || maker == OpKind::MaxPool || maker == OpKind::AvgPool;
-        if (in_place && root_[part] == part) {
-          join(part, whole, channel * sizeof(float));
+        const std::size_t width = plan_.values[whole].value_width();
+        if (in_place && root_[part] == part && width == plan_.values[part].value_width() && within_reach(part, channel)) {
+          join(part, whole, channel * width);
           plan_.ops[i].copies[k] = false;
         }
         channel += z(plan_.values[part].channels);
@@ -159,12 +162,18 @@ class Planner {
     }
   }
 
+  // Readers of bytes take four at a time. Those of a slice must not be followed by another slice's, which may be written
+  // meanwhile.
+  bool within_reach(std::size_t part, std::size_t channel) const {
+    return !plan_.values[part].bytes || (channel % kInt8Slack == 0 && z(plan_.values[part].channels) % kInt8Slack == 0);
+  }
+
   // A real 1x1 convolution whose input ends with it writes over that, where the result fills at least half of the room:
   // else the input's room is better given back.
   void share_pointwise() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
-      if (op.kind != OpKind::Conv || !runs_in_place(plan_.ops[i].conv) || 2 * op.out_channels < op.in_channels) continue;
+      if (op.kind != OpKind::Conv || op.int8 || !runs_in_place(plan_.ops[i].conv) || 2 * op.out_channels < op.in_channels) continue;
       const std::size_t input = z(op.inputs[0]);
       const bool ends = root_[input] == input && last_[input] == static_cast<int>(i);
       const bool alone = root_[i + 1] == i + 1 && std::count(root_.begin(), root_.end(), i + 1) == 1;
@@ -230,7 +239,7 @@ class Planner {
     for (std::size_t v = 0; v < plan_.values.size(); ++v) {
       if (root_[v] != v) continue;
       const ValuePlan& value = plan_.values[v];
-      value_buffer[v] = arena.add(value.pixels() * z(value.channels) * value_bytes(value.type), first_[v], last_[v]);
+      value_buffer[v] = arena.add(value.pixels() * z(value.channels) * value.value_width() + (value.bytes ? kInt8Slack : 0), first_[v], last_[v]);
     }
     struct Wish {
       std::size_t* offset;
@@ -242,11 +251,17 @@ class Planner {
     };
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
-      if (op.kind == OpKind::Conv) need_scratch(dense_scratch_bytes(model_.weights[i].conv));
-      if (op.kind != OpKind::Binary) continue;
       OpPlan& planned = plan_.ops[i];
       const ValuePlan& input = plan_.values[z(op.inputs[0])];
       const int now = static_cast<int>(i);
+      if (op.int8) {
+        need_scratch(int8_scratch_bytes(model_.weights[i].int8.conv));
+        planned.makes_bytes = !input.bytes;
+        if (planned.makes_bytes) want(planned.bytes, input.pixels() * z(input.channels) + kInt8Slack, now, now);
+      } else if (op.kind == OpKind::Conv) {
+        need_scratch(dense_scratch_bytes(model_.weights[i].conv));
+      }
+      if (op.kind != OpKind::Binary) continue;
       const int made = planned.binarizes_image ? now : op.inputs[0] - 1;
       planned.bits_words = input.pixels() * z(planned.conv.words_per_pixel());
       want(planned.bits, planned.bits_words * sizeof(std::uint64_t), made, now);

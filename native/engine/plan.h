@@ -16,7 +16,10 @@ struct ValuePlan {
   std::size_t stride = 0;  // values from pixel to pixel
   std::size_t offset = 0;  // bytes from the start of the image's arena
   StreamType type = StreamType::fp32;
+  bool bytes = false;  // in place of reals, because all its readers want them so
+  ByteCode code;       // of these; the image's are its pixels
 
+  std::size_t value_width() const { return bytes ? 1 : value_bytes(type); }
   std::size_t pixels() const { return static_cast<std::size_t>(height) * static_cast<std::size_t>(width); }
 };
 
@@ -34,6 +37,10 @@ struct OpPlan {
   std::size_t bits_words = 0;    // 64-bit words of the whole plane
   bool needs_sums = false;       // it has a gate or data-driven scaling
   bool binarizes_image = false;  // it reads the image itself, and makes its bits first
+
+  // With int8 weights: where the bytes of its input are, made by itself where the value is not kept as bytes.
+  bool makes_bytes = false;
+  std::size_t bytes = 0;
 
   // Any op: whose bits and sums it makes of its value, so that no binary op needs the value itself.
   int emits_for = -1;              // in its epilogue (Binary), or -1

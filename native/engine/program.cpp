@@ -1,5 +1,7 @@
 #include "engine/program.h"
 
+#include <cmath>
+
 #include "engine/error.h"
 #include "engine/fields.h"
 #include "engine/text.h"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr int kMaxConcat = 16;
 constexpr std::size_t kLongestName = 256;
+constexpr double kLeastStep = 1e-30;
 
 struct KindName {
   OpKind kind;
@@ -35,7 +38,7 @@ OpKind kind_of(const json::Value& value, const std::string& where) {
 Fields fields_of(OpKind kind, const json::Value& value, const std::string& where) {
   switch (kind) {
     case OpKind::Conv:
-      return {value, where, {"op", "name", "in", "out", "kernel", "stride", "pad", "act"}};
+      return {value, where, {"op", "name", "in", "out", "kernel", "stride", "pad", "act", "int8"}};
     case OpKind::MaxPool:
     case OpKind::AvgPool:
       return {value, where, {"op", "in", "kernel", "stride", "pad", "ceil"}};
@@ -48,14 +51,14 @@ Fields fields_of(OpKind kind, const json::Value& value, const std::string& where
               {"op", "name", "in", "skip", "out", "kernel", "stride", "pad", "dilation", "groups", "experts", "squeeze",
                "act"}};
     case OpKind::Linear:
-      return {value, where, {"op", "name", "in", "out", "act"}};
+      return {value, where, {"op", "name", "in", "out", "act", "int8"}};
   }
   fail(Error::Internal, "op kind");
 }
 
 class Reader {
  public:
-  Reader(const Limits& limits, int in_channels) : limits_(limits) {
+  Reader(const Limits& limits, int in_channels, bool int8) : limits_(limits), int8_(int8) {
     program_.in_channels = in_channels;
     program_.values.push_back({true, in_channels});
     used_.push_back(false);
@@ -82,6 +85,7 @@ class Reader {
       op.out_channels = op.in_channels;
     }
     if (op.kind == OpKind::Binary) read_binary(op, fields);
+    if (fields.has("int8")) read_int8(op, fields);
     const bool makes_vector = op.kind == OpKind::GlobalPool || op.kind == OpKind::Linear;
     program_.values.push_back({!makes_vector, op.out_channels});
     used_.push_back(false);
@@ -165,7 +169,35 @@ class Reader {
     }
   }
 
+  // "pixels", or [step, zero].
+  void read_int8(Op& op, const Fields& fields) {
+    const std::string where = fields.where() + ": field 'int8'";
+    if (!int8_) fail(Error::FieldUnknown, where + " is unknown to version 1 of the format");
+    op.int8 = true;
+    const json::Value& value = fields.required("int8");
+    if (value.kind == json::Kind::String) {
+      if (value.text != "pixels") fail(Error::FieldChoiceUnknown, where + ": " + quoted(value.text));
+      if (op.inputs[0] != 0) fail(Error::ValueReferenceInvalid, where + ": only the image has pixels");
+      op.code = kPixels;
+    } else {
+      const std::vector<double> code = fields.numbers("int8");
+      if (code.size() != 2) fail(Error::FieldTypeWrong, where + ": expected \"pixels\" or [step, zero]");
+      if (!(code[0] >= kLeastStep && code[0] <= 1 / kLeastStep)) {
+        fail(Error::FieldOutOfRange, where + ": a step is a positive number that has an inverse");
+      }
+      op.code.step = static_cast<float>(code[0]);
+      if (!(code[1] >= 0 && code[1] <= 255) || code[1] != std::floor(code[1])) {
+        fail(Error::FieldOutOfRange, where + ": a zero is a whole number of 0 to 255");
+      }
+      op.code.zero = static_cast<int>(code[1]);
+    }
+    if (op.in_channels > kMostInt8Inputs / (op.kernel * op.kernel)) {
+      fail(Error::FieldOutOfRange, where + ": more than " + std::to_string(kMostInt8Inputs) + " inputs of one sum");
+    }
+  }
+
   const Limits& limits_;
+  const bool int8_;
   Program program_;
   std::vector<bool> used_;
 };
@@ -216,13 +248,13 @@ int Program::binary_layers() const {
   return count;
 }
 
-Program read_program(const json::Value& text, int in_channels, const Limits& limits) {
+Program read_program(const json::Value& text, int in_channels, bool int8, const Limits& limits) {
   if (text.kind != json::Kind::Array) fail(Error::FieldTypeWrong, "program: expected a list of ops");
   if (text.items.size() > static_cast<std::size_t>(limits.ops)) {
     fail(Error::ProgramTooLong,
          "the program has " + std::to_string(text.items.size()) + " ops, more than " + std::to_string(limits.ops));
   }
-  Reader reader(limits, in_channels);
+  Reader reader(limits, in_channels, int8);
   int index = 0;
   for (const json::Value& item : text.items) reader.add(item, index++);
   return reader.finish();

@@ -6,6 +6,7 @@
 
 #include "base/shape.h"
 #include "dense/dense.h"
+#include "dense/int8.h"
 #include "engine/json.h"
 #include "engine/limits.h"
 
@@ -14,6 +15,9 @@ namespace ebnet {
 enum class OpKind { Conv, MaxPool, AvgPool, Concat, Binary, GlobalPool, Linear };
 
 const char* op_kind_name(OpKind kind);
+
+// The code of the image's pixels, in which every channel has a zero of its own: the pixel nearest to its mean.
+inline constexpr ByteCode kPixels = {1.0f / 255.0f, -1};
 
 struct Op {
   OpKind kind = OpKind::Conv;
@@ -26,6 +30,8 @@ struct Op {
   int experts = 1;
   int squeeze = 0;  // Binary: hidden width of the data-driven scaling, 0 for none
   Activation activation = Activation::none;
+  bool int8 = false;  // Conv and Linear: their weights
+  ByteCode code;      // int8: of the bytes it reads
 
   ConvShape conv_shape(int in_h, int in_w) const;
   PoolShape pool_shape(int in_h, int in_w) const;
@@ -47,7 +53,7 @@ struct Program {
   int binary_layers() const;
 };
 
-// Reads and verifies all that does not depend on the input's size.
-Program read_program(const json::Value& text, int in_channels, const Limits& limits);
+// Reads and verifies all that does not depend on the input's size. `int8`: whether the format's version has such ops.
+Program read_program(const json::Value& text, int in_channels, bool int8, const Limits& limits);
 
 }  // namespace ebnet

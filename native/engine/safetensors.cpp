@@ -16,7 +16,19 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::size_t kMaxRank = 8;
 
-std::uint64_t width_of(DType dtype) { return dtype == DType::U8 ? 1 : dtype == DType::F16 ? 2 : 4; }
+struct TypeName {
+  DType dtype;
+  const char* name;
+  std::uint64_t width;  // bytes
+};
+constexpr TypeName kTypes[] = {
+    {DType::U8, "U8", 1}, {DType::I8, "I8", 1}, {DType::F16, "F16", 2}, {DType::F32, "F32", 4}};
+
+const TypeName& entry_of(DType dtype) {
+  return *std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& entry) { return entry.dtype == dtype; });
+}
+
+std::uint64_t width_of(DType dtype) { return entry_of(dtype).width; }
 
 std::string shape_text(const Shape& shape) {
   std::string text = "[";
@@ -40,15 +52,11 @@ Tensor read_entry(const json::Value& value, const std::string& name, std::uint64
   const Fields fields(value, where, {"dtype", "shape", "data_offsets"});
   Tensor tensor;
   const std::string& dtype = fields.text("dtype");
-  if (dtype == "U8") {
-    tensor.dtype = DType::U8;
-  } else if (dtype == "F16") {
-    tensor.dtype = DType::F16;
-  } else if (dtype == "F32") {
-    tensor.dtype = DType::F32;
-  } else {
-    fail(Error::TensorTypeUnknown, where + ": type " + quoted(dtype) + " is not U8, F16 or F32");
+  const auto* const known = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& entry) { return entry.name == dtype; });
+  if (known == std::end(kTypes)) {
+    fail(Error::TensorTypeUnknown, where + ": type " + quoted(dtype) + " is not U8, I8, F16 or F32");
   }
+  tensor.dtype = known->dtype;
 
   const json::Value& offsets = fields.list("data_offsets");
   if (offsets.items.size() != 2) fail(Error::TensorOffsetsInvalid, where + ": expected two data_offsets");
@@ -151,13 +159,15 @@ const std::string& Safetensors::metadata(const std::string& key) const {
   return found->second;
 }
 
-Tensor& Safetensors::take(const std::string& name, const Shape& shape, bool reals) {
+Tensor& Safetensors::take(const std::string& name, const Shape& shape, std::initializer_list<DType> types) {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) fail(Error::TensorMissing, "tensor " + quoted(name) + " is missing");
   Tensor& tensor = found->second;
   if (tensor.taken) fail(Error::TensorUsedTwice, "tensor " + quoted(name) + " is used by two ops");
-  if (reals != (tensor.dtype != DType::U8)) {
-    fail(Error::TensorTypeWrong, "tensor " + quoted(name) + ": expected " + (reals ? "F16 or F32" : "U8"));
+  if (std::find(types.begin(), types.end(), tensor.dtype) == types.end()) {
+    std::string expected;
+    for (const DType type : types) expected += (expected.empty() ? "" : " or ") + std::string(entry_of(type).name);
+    fail(Error::TensorTypeWrong, "tensor " + quoted(name) + ": expected " + expected);
   }
   if (tensor.shape != shape) {
     fail(Error::TensorShapeWrong,
@@ -168,7 +178,7 @@ Tensor& Safetensors::take(const std::string& name, const Shape& shape, bool real
 }
 
 std::uint64_t Safetensors::take_bytes(const std::string& name, const Shape& shape) {
-  return data_begin_ + take(name, shape, false).begin;
+  return data_begin_ + take(name, shape, {DType::U8}).begin;
 }
 
 bool Safetensors::has_halves(const std::string& name) const {
@@ -177,15 +187,28 @@ bool Safetensors::has_halves(const std::string& name) const {
 }
 
 std::vector<Half> Safetensors::take_halves(const std::string& name, const Shape& shape) {
-  const Tensor& tensor = take(name, shape, true);
+  const Tensor& tensor = take(name, shape, {DType::F16});
   std::vector<Half> values(static_cast<std::size_t>(tensor.end - tensor.begin) / sizeof(Half));
   source_.read(data_begin_ + tensor.begin, values.data(), values.size() * sizeof(Half));
   if (!std::all_of(values.begin(), values.end(), is_finite)) fail_not_finite(name);
   return values;
 }
 
+std::vector<std::int8_t> Safetensors::take_int8(const std::string& name, const Shape& shape, int largest) {
+  const Tensor& tensor = take(name, shape, {DType::I8});
+  std::vector<std::int8_t> values(static_cast<std::size_t>(tensor.end - tensor.begin));
+  source_.read(data_begin_ + tensor.begin, values.data(), values.size());
+  for (const int value : values) {
+    if (value < -largest || value > largest) {
+      fail(Error::TensorOutOfRange, "tensor " + quoted(name) + " holds " + std::to_string(value) + "; int8 weights are " +
+                                        std::to_string(-largest) + " to " + std::to_string(largest));
+    }
+  }
+  return values;
+}
+
 std::vector<float> Safetensors::take_reals(const std::string& name, const Shape& shape) {
-  const Tensor& tensor = take(name, shape, true);
+  const Tensor& tensor = take(name, shape, {DType::F16, DType::F32});
   const auto bytes = static_cast<std::size_t>(tensor.end - tensor.begin);
   std::vector<float> values(bytes / width_of(tensor.dtype));
   if (tensor.dtype == DType::F32) {

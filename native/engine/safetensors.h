@@ -1,6 +1,7 @@
 // The container: 8 bytes of header length, a JSON header, then the tensors' bytes without holes or overlap.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -12,7 +13,7 @@
 
 namespace ebnet {
 
-enum class DType : std::uint8_t { U8, F16, F32 };
+enum class DType : std::uint8_t { U8, I8, F16, F32 };
 
 struct Tensor {
   DType dtype = DType::U8;
@@ -35,13 +36,15 @@ class Safetensors {
   bool has_halves(const std::string& name) const;
   // Reals of half precision as they are; every one finite.
   std::vector<Half> take_halves(const std::string& name, const Shape& shape);
+  // Whole numbers of a byte, each at most `largest` away from 0.
+  std::vector<std::int8_t> take_int8(const std::string& name, const Shape& shape, int largest);
   // Where in the source a tensor of bytes begins.
   std::uint64_t take_bytes(const std::string& name, const Shape& shape);
   // Throws where a tensor was never taken: nothing may hide in a file.
   void check_all_taken() const;
 
  private:
-  Tensor& take(const std::string& name, const Shape& shape, bool reals);
+  Tensor& take(const std::string& name, const Shape& shape, std::initializer_list<DType> types);
 
   const Source& source_;
   std::uint64_t data_begin_ = 0;

@@ -19,6 +19,7 @@
 #include "bits/binarize.h"
 #include "dense/dense.h"
 #include "python/arrays.h"
+#include "python/int8.h"
 
 namespace nb = nanobind;
 
@@ -299,6 +300,7 @@ void bind_kernels(nb::module_& parent) {
         nb::arg("slope").none(), nb::arg("input"), nb::arg("output"));
   m.def("binarize", &run_binarize, nb::arg("input"), nb::arg("per_group"), nb::arg("bn_scale"), nb::arg("bn_shift"),
         nb::arg("bits"), nb::arg("sums"));
+  bind_int8(m);
 }
 
 }  // namespace ebnet

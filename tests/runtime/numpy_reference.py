@@ -31,9 +31,39 @@ def activated(x: np.ndarray, op: Op, tensors: Tensors) -> np.ndarray:
     return np.where(x < 0, x * slope, x)
 
 
+MEAN, STD = 0.5, 0.25
+"""Of the pixels of all test files."""
+
+
+def coded(x: np.ndarray, code: Any) -> tuple[np.ndarray, float]:
+    """What the bytes of x stand for in steps, and the step: `byte - zero`."""
+    step, zero, scale, offset = (1 / 255, 128, 255 * STD, 255 * MEAN) if code == "pixels" else (*code, None, code[1])
+    inverse = np.float32(scale if scale is not None else np.float32(1) / np.float32(step))
+    scaled = (x.astype(np.float64) * np.float64(inverse) + offset).astype(np.float32)
+    return np.rint(np.clip(scaled, 0, 255)) - zero, float(np.float32(step))
+
+
+def int8_layer(op: Op, x: np.ndarray, tensors: Tensors) -> np.ndarray:
+    """Stem, shortcut, head or classifier in whole numbers."""
+    name = op["name"]
+    whole, step = coded(x, op["int8"])
+    weight = tensors[f"{name}.weight"].astype(np.float64)
+    if op["op"] == "conv":
+        out, cin, k, _ = weight.shape
+        weight = weight.transpose(0, 2, 3, 1).reshape(out, k * k, cin)
+        sums = np.einsum("bhwtc,otc->bhwo", windows(whole, op, 0.0), weight, optimize=True)
+        scale, shift = tensors[f"{name}.norm"].astype(np.float64)
+    else:
+        sums = whole @ weight.T
+        scale, shift = tensors[f"{name}.scale"].astype(np.float64), tensors[f"{name}.bias"].astype(np.float64)
+    return activated(sums * step / 64 * scale + shift, op, tensors)
+
+
 def evaluate(op: Op, inputs: list[np.ndarray], skip: np.ndarray | None, tensors: Tensors) -> tuple[np.ndarray, Any]:
     """The op's value for NHWC inputs (vectors are 1x1 maps), and the experts a binary op chose."""
     x, name, kind = inputs[0], op.get("name", ""), op["op"]
+    if "int8" in op:
+        return int8_layer(op, x, tensors), None
     if kind == "conv":
         out, cin, k, _ = tensors[f"{name}.weight"].shape
         weight = tensors[f"{name}.weight"].transpose(0, 2, 3, 1).reshape(out, k * k, cin)

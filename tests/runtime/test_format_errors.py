@@ -9,7 +9,7 @@ import pytest
 
 from ebnet._native import ERRORS, Engine
 from ebnet.errors import FormatError
-from tests.runtime.tiny_file import TinyFile, header_of, rewritten, tensor_bytes, with_header
+from tests.runtime.tiny_file import TinyFile, TinyInt8File, header_of, rewritten, tensor_bytes, with_header
 
 Damage = Callable[[TinyFile], bytes]
 
@@ -93,6 +93,22 @@ def set_padding_bit(file: TinyFile) -> bytes:
     return file.content()
 
 
+def overflowing(file: TinyFile) -> bytes:
+    """A scale whose product with the step is beyond a float."""
+    file.ops[2]["int8"] = [1e20, 0]
+    file.tensors["b.norm"] = np.full((2, 2), 1e25, np.float32)
+    return file.content()
+
+
+def too_many_inputs(file: TinyFile) -> bytes:
+    """Of one sum: they could overflow 32 bits."""
+    file.ops[0] |= {"out": 1000}
+    file.tensors["a.weight"] = np.zeros((1000, 3, 3, 3), np.int8)
+    file.tensors["a.norm"] = np.zeros((2, 1000), np.float32)
+    file.ops[2] |= {"kernel": 15, "pad": 7}
+    return file.content()
+
+
 def long_program(file: TinyFile) -> bytes:
     file.ops = [{"op": "global_pool", "in": [0]}] * 5000
     return file.content()
@@ -158,7 +174,7 @@ FAULTS: list[tuple[str, Damage]] = [
     ("FieldOutOfRange", preprocessing(size=0)),
     ("FieldChoiceUnknown", op(0, act="gelu")),
     ("FormatNameWrong", meta(format="onnx")),
-    ("FormatVersionUnsupported", meta(version="2")),
+    ("FormatVersionUnsupported", meta(version="3")),
     ("TensorTypeUnknown", tensor("h.bias", np.zeros(4, np.float64))),
     ("TensorOffsetsInvalid", header(lambda h: h["a.norm"].update(data_offsets=[8, 4]))),
     ("TensorOffsetsInvalid", header(lambda h: h["a.norm"].update(data_offsets=[0, 2**50]))),
@@ -227,6 +243,51 @@ FAULTS: list[tuple[str, Damage]] = [
     ("FieldTypeWrong", meta(network={"widths": [[1]]})),
 ]
 
+INT8_FAULTS: list[tuple[str, Damage]] = [
+    ("FieldUnknown", meta(version="1")),
+    ("FieldUnknown", op(1, int8=[0.1, 0])),
+    ("FieldUnknown", op(4, int8=[0.1, 0])),
+    ("FieldTypeWrong", op(2, int8=0.1)),
+    ("FieldTypeWrong", op(2, int8=[0.1])),
+    ("FieldTypeWrong", op(2, int8=[0.1, 0, 0])),
+    ("FieldTypeWrong", op(2, int8=[0.1, "0"])),
+    ("FieldTypeWrong", op(2, int8={})),
+    ("FieldTypeWrong", op(2, int8=True)),
+    ("FieldChoiceUnknown", op(0, int8="bytes")),
+    ("ValueReferenceInvalid", op(2, int8="pixels")),
+    ("FieldOutOfRange", op(2, int8=[0, 0])),
+    ("FieldOutOfRange", op(2, int8=[-0.1, 0])),
+    ("FieldOutOfRange", op(2, int8=[1e-40, 0])),
+    ("FieldOutOfRange", op(2, int8=[1e300, 0])),
+    ("FieldOutOfRange", op(2, int8=[0.1, -1])),
+    ("FieldOutOfRange", op(2, int8=[0.1, 256])),
+    ("FieldOutOfRange", op(2, int8=[0.1, 0.5])),
+    ("TensorTypeWrong", op(2, int8=None)),
+    ("TensorTypeWrong", tensor("b.weight", np.zeros((2, 4, 3, 3), np.float16))),
+    ("TensorTypeWrong", tensor("b.weight", np.zeros((2, 4, 3, 3), np.uint8))),
+    ("TensorTypeWrong", tensor("c.bits", np.zeros((2, 6, 4), np.int8))),
+    ("TensorTypeWrong", tensor("b.norm", np.zeros((2, 2), np.int8))),
+    ("TensorShapeWrong", tensor("b.weight", np.zeros((2, 4, 1, 1), np.int8))),
+    ("TensorShapeWrong", tensor("h.scale", np.zeros(3, np.float16))),
+    ("TensorMissing", tensor("h.scale", None)),
+    ("TensorNotFinite", tensor("h.scale", np.full(4, np.nan, np.float16))),
+    ("TensorNotFinite", tensor("b.norm", np.full((2, 2), np.inf, np.float32))),
+    ("TensorOutOfRange", tensor("b.weight", np.full((2, 4, 3, 3), 65, np.int8))),
+    ("TensorOutOfRange", tensor("b.weight", np.full((2, 4, 3, 3), -128, np.int8))),
+    ("TensorOutOfRange", overflowing),
+    ("FieldOutOfRange", too_many_inputs),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), INT8_FAULTS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(INT8_FAULTS)]
+)
+def test_named_error_of_an_int8_file(name: str, damage: Damage) -> None:
+    assert Engine.load_memory(TinyInt8File().content(), 1).classes == 4
+    with pytest.raises(FormatError) as caught:
+        Engine.load_memory(damage(TinyInt8File()), 1)
+    assert caught.value.code == name, caught.value  # type: ignore[attr-defined]
+
 
 @pytest.mark.parametrize(("name", "damage"), FAULTS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(FAULTS)])
 def test_named_error(name: str, damage: Damage) -> None:
@@ -245,7 +306,7 @@ def test_no_format_error_is_left_untested() -> None:
     """Files (unreadable, truncated, too large, changed) have a page of their own, test_files.py."""
     elsewhere = {"FileMissing", "FileUnreadable", "FileTooLarge", "FileTruncated", "FileChanged"}
     format_errors = {name for name, number in ERRORS.items() if 0 < number < ERRORS["InputSizeInvalid"]}
-    assert format_errors == {name for name, _ in FAULTS} | elsewhere
+    assert format_errors == {name for name, _ in FAULTS + INT8_FAULTS} | elsewhere
 
 
 def test_messages_name_the_place() -> None:

@@ -9,13 +9,27 @@ from hypothesis import strategies as st
 
 from ebnet._native import Engine
 from ebnet.errors import EbnetError, FormatError
-from tests.runtime.tiny_file import TinyFile, header_of, rewritten
+from tests.runtime.tiny_file import TinyFile, TinyInt8File, header_of, rewritten
 
-GOOD = TinyFile().content()
+GOOD, INT8 = TinyFile().content(), TinyInt8File().content()
+FILES = st.sampled_from([GOOD, INT8])
 NUMBERS = st.one_of(
     st.integers(-2, 12), st.sampled_from([2**15, 2**31 - 1, 2**31, 2**53, -(2**31)]), st.floats(allow_nan=False)
 )
-WORDS = ["conv", "binary", "maxpool", "avgpool", "concat", "global_pool", "linear", "relu", "prelu", "F16"]
+WORDS = [
+    "conv",
+    "binary",
+    "maxpool",
+    "avgpool",
+    "concat",
+    "global_pool",
+    "linear",
+    "relu",
+    "prelu",
+    "F16",
+    "I8",
+    "pixels",
+]
 PLAIN = st.one_of(st.booleans(), st.none(), st.text(max_size=4), st.sampled_from(WORDS))
 VALUES = st.one_of(NUMBERS, PLAIN, st.lists(NUMBERS, max_size=3), st.just({}))
 IMAGE = np.zeros((2, 3, 6, 5), np.float32)
@@ -66,7 +80,8 @@ def change(root: Any, data: st.DataObject) -> None:
 @settings(max_examples=400)
 @given(st.data())
 def test_mutated_metadata(data: st.DataObject) -> None:
-    header = header_of(GOOD)
+    good = data.draw(FILES)
+    header = header_of(good)
     field = data.draw(st.sampled_from(["program", "program", "program", "preprocessing", "labels", "network"]))
     value = json.loads(header["__metadata__"][field])
     if places(value):
@@ -74,32 +89,34 @@ def test_mutated_metadata(data: st.DataObject) -> None:
             if places(value):
                 change(value, data)
     header["__metadata__"][field] = json.dumps(value)
-    survives(rewritten(GOOD, header))
+    survives(rewritten(good, header))
 
 
 @settings(max_examples=200)
 @given(st.data())
 def test_mutated_tensor_table(data: st.DataObject) -> None:
-    header = header_of(GOOD)
+    good = data.draw(FILES)
+    header = header_of(good)
     for _ in range(data.draw(st.integers(1, 2))):
         change(header, data)
-    survives(rewritten(GOOD, header))
+    survives(rewritten(good, header))
 
 
 @settings(max_examples=300)
-@given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=6))
-def test_flipped_bytes(flips: list[tuple[int, int]]) -> None:
-    content = bytearray(GOOD)
+@given(FILES, st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=6))
+def test_flipped_bytes(good: bytes, flips: list[tuple[int, int]]) -> None:
+    content = bytearray(good)
     for position, byte in flips:
-        content[position] ^= byte
+        content[position % len(good)] ^= byte
     survives(bytes(content))
 
 
 @settings(max_examples=100)
-@given(st.integers(0, len(GOOD)), st.binary(max_size=64), st.integers(0, 64))
-def test_spliced_bytes(position: int, inserted: bytes, removed: int) -> None:
-    survives(GOOD[:position] + inserted + GOOD[position + removed :])
+@given(FILES, st.integers(0, len(GOOD)), st.binary(max_size=64), st.integers(0, 64))
+def test_spliced_bytes(good: bytes, position: int, inserted: bytes, removed: int) -> None:
+    survives(good[:position] + inserted + good[position + removed :])
 
 
 def test_the_good_file_survives() -> None:
     assert survives(GOOD)
+    assert survives(INT8)

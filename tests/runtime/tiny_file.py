@@ -68,10 +68,29 @@ class TinyFile:
     def _reals(self, name: str, *shape: int) -> None:
         self.tensors[name] = self.rng.standard_normal(shape).astype(self.dtype)
 
+    def make_int8(self, op: dict[str, Any], code: Any) -> None:
+        op["int8"] = code
+        weight = f"{op['name']}.weight"
+        self.tensors[weight] = self.rng.integers(-64, 65, self.tensors[weight].shape).astype(np.int8)
+        if op["op"] == "linear":
+            self._reals(f"{op['name']}.scale", op["out"])
+
     def content(self) -> bytes:
         values = self.metadata | ({} if "program" in self.metadata else {"program": self.ops})
         texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
         return save({name: np.ascontiguousarray(array) for name, array in self.tensors.items()}, texts)
+
+
+class TinyInt8File(TinyFile):
+    """The same with int8 layers: the image read as pixels, some values kept as bytes and some not."""
+
+    def __init__(self) -> None:
+        super().__init__(np.float16)
+        self.metadata["version"] = "2"
+        codes = {"b": [0.02, 0], "d": [0.05, 128], "g": [0.03, 100], "h": [0.04, 90]}
+        for op in self.ops:
+            if op["op"] in ("conv", "linear"):
+                self.make_int8(op, codes.get(op["name"], "pixels"))
 
 
 def with_header(content: bytes, header: bytes) -> bytes:

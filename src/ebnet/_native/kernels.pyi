@@ -96,3 +96,39 @@ def binarize(
     bits: Array[numpy.uint64],
     sums: Array[numpy.float32],
 ) -> None: ...
+def int8_levels() -> list[tuple[str, bool]]:
+    """Every level of the int8 kernels and whether this CPU runs it."""
+
+def int8_conv(
+    level: str,
+    weights: Array[numpy.int8],
+    zeros: Array[numpy.uint8],
+    multiplier: Array[numpy.float32],
+    shift: Array[numpy.float32],
+    slope: Array[numpy.float32] | None,
+    relu: bool,
+    stride: int,
+    pad: int,
+    input: Array[numpy.uint8],
+    reals: Array[numpy.float32] | None,
+    bytes: Array[numpy.uint8] | None,
+    step: float = 1.0,
+    zero: int = 0,
+    split: int = 0,
+) -> None: ...
+def to_bytes(
+    level: str,
+    input: Array[numpy.float32],
+    inverse: Array[numpy.float32],
+    zero: Array[numpy.float32],
+    output: Array[numpy.uint8],
+) -> None: ...
+def max_pool_bytes(
+    level: str,
+    kernel: int,
+    stride: int,
+    pad: int,
+    ceil_mode: bool,
+    input: Array[numpy.uint8],
+    output: Array[numpy.uint8],
+) -> None: ...

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ebnet.packing.verify import Verification
     from ebnet.runtime.engine import Engine
 
-IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
-
 
 def verify(
     file: Annotated[Path, typer.Argument(help="A packed file.")],
@@ -58,44 +56,17 @@ def verify(
 
 def _images(engine: "Engine", run: Path, data: Path | None, count: int) -> "np.ndarray":
     """Normalised images: of a directory, of the run's validation set, or grown."""
-    import numpy as np
-
-    from ebnet.errors import DataError
+    from ebnet.cli.sample_images import folder_images, validation_images
 
     rules: Any = engine.preprocessing
-    if data is None:
-        found = _validation_images(run, count)
-        if found is not None and found.shape[1:] == (rules.in_channels, rules.size, rules.size):
-            return found
-        from ebnet.packing.inputs import grown_images
+    if data is not None:
+        return folder_images(rules, data, count)
+    found = validation_images(run, count)
+    if found is not None and found.shape[1:] == (rules.in_channels, rules.size, rules.size):
+        return found
+    from ebnet.packing.inputs import grown_images
 
-        return grown_images(engine, count)
-    files = sorted(path for path in data.rglob("*") if path.suffix.lower() in IMAGES)
-    if not files:
-        raise DataError(f"{data} holds no images ({', '.join(IMAGES)})")
-    # Spread over the directory, so that all of its classes are seen.
-    chosen = files[:: max(1, len(files) // count)][:count]
-    pixels = np.stack([rules.read(path) for path in chosen]).astype(np.float32) / 255
-    mean, std = np.float32(rules.mean), np.float32(rules.std)
-    return np.ascontiguousarray(((pixels - mean) / std).transpose(0, 3, 1, 2))
-
-
-def _validation_images(run: Path, count: int) -> "np.ndarray | None":
-    """Of the data set that the run's recipe names, where there is a recipe and the data are here."""
-    from ebnet.errors import EbnetError
-
-    if not (run / "recipe.toml").is_file():
-        return None
-    from ebnet.recipe.settings import load_recipe
-    from ebnet.train.pictures import Pictures
-
-    try:
-        pictures = Pictures.open(load_recipe(run / "recipe.toml").data)
-        images, _ = pictures.sample(pictures.val, count)
-        return pictures.normalise.tensor(images).numpy()
-    except EbnetError as error:
-        Console(stderr=True).print(f"no validation images: {escape(str(error))}", highlight=False)
-        return None
+    return grown_images(engine, count)
 
 
 def _show(found: "Verification", engine: "Engine", passed: bool) -> None:

@@ -8,6 +8,7 @@ How things are counted (docs/counting.md has the derivation):
   with data-driven scaling, and 3 per output element of a stem convolution (batch norm 2, ReLU).
 - FLOPs = real MACs + elementwise, which is what the paper's 1.1e8 counts. OPs = BOPs / 64 + FLOPs.
 - bytes: one bit per binary weight and expert, 4 or 2 bytes per real; a batch norm is two reals per channel, as stored.
+  In an int8 file the weights of stem, shortcuts, head and classifier are bytes, the last two with a scale per output.
 """
 
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ class LayerCost:
     binary_weights: int = 0
     """Of one expert."""
     real_parameters: int = 0
+    real_weights: int = 0
+    """Of a convolution or linear map: those parameters that an int8 file keeps as bytes."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,11 @@ class Profile:
     def bytes_fp16(self) -> int:
         return self._bytes(2)
 
+    @property
+    def bytes_int8(self) -> int:
+        scales = sum(layer.output[0] for layer in self.layers if layer.kind in ("head", "classifier"))
+        return self._bytes(2) - sum(layer.real_weights for layer in self.layers) + 2 * scales
+
     def _bytes(self, real: int) -> int:
         return -(-self.binary_weights * self.config.experts // 8) + real * self.real_parameters
 
@@ -102,6 +110,7 @@ class Profile:
             "real_parameters": self.real_parameters,
             "bytes_fp32": self.bytes_fp32,
             "bytes_fp16": self.bytes_fp16,
+            "bytes_int8": self.bytes_int8,
             "network": self.config.to_dict(),
             "layers": [asdict(layer) | {"output": list(layer.output)} for layer in self.layers],
         }
@@ -132,6 +141,7 @@ def _stem(structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost
             real_macs=conv.weights * positions,
             elementwise=STEM_ELEMENTWISE * conv.cout * positions,
             real_parameters=conv.weights + 2 * conv.cout,
+            real_weights=conv.weights,
         )
 
 
@@ -175,6 +185,7 @@ def _projection(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) 
             output,
             real_macs=conv.weights * positions,
             real_parameters=conv.weights + (2 + slopes) * conv.cout,
+            real_weights=conv.weights,
         )
 
 
@@ -183,11 +194,11 @@ def _classifier(config: NetworkConfig, structure: NetworkLayout) -> Iterator[Lay
     if config.head_width is not None:
         weights = features * config.head_width
         reals = weights + 2 * config.head_width  # bias and PReLU
-        yield LayerCost("head", "head", (config.head_width,), real_macs=weights, real_parameters=reals)
+        yield LayerCost("head", "head", (config.head_width,), 0, weights, 0, 0, reals, weights)
         features = config.head_width
     weights = features * config.num_classes
     reals = weights + config.num_classes
-    yield LayerCost("classifier", "classifier", (config.num_classes,), real_macs=weights, real_parameters=reals)
+    yield LayerCost("classifier", "classifier", (config.num_classes,), 0, weights, 0, 0, reals, weights)
 
 
 def _output(conv: ConvLayout, size: tuple[int, int]) -> tuple[tuple[int, int, int], int]:

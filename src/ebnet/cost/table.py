@@ -47,6 +47,7 @@ def totals_table(profiles: list[Profile]) -> Table:
         "real parameters": lambda p: f"{p.real_parameters:,}",
         "size, fp32 reals": lambda p: megabytes(p.bytes_fp32),
         "size, fp16 reals": lambda p: megabytes(p.bytes_fp16),
+        "size, int8 layers": lambda p: megabytes(p.bytes_int8),
     }
     for title, value in rows.items():
         table.add_row(title, *(value(profile) for profile in profiles))

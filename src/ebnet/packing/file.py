@@ -10,36 +10,43 @@ from safetensors.numpy import save
 from ebnet.errors import ConfigError, NonFiniteError
 from ebnet.files import require_folder, write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing.int8 import Tensors, calibrated, quantized
 from ebnet.packing.preprocessing import complete_preprocessing
 from ebnet.packing.program import Program
 
 FORMAT = "ebnet"
-VERSION = "1"
+VERSION, INT8_VERSION = "1", "2"
+"""A file without int8 layers is one that older readers read."""
 
-REALS: dict[str, type[np.floating]] = {"fp32": np.float32, "fp16": np.float16}
+REALS: dict[str, type[np.floating]] = {"fp32": np.float32, "fp16": np.float16, "int8": np.float16}
+"""The width of reals in a file; in one of int8, of those that are not a layer's weights."""
 
 
 def pack(
     model: ExpertBinaryNetwork,
     path: str | Path,
-    reals: Literal["fp32", "fp16"] = "fp32",
+    reals: Literal["fp32", "fp16", "int8"] = "fp32",
     preprocessing: dict[str, Any] | None = None,
     labels: list[str] | None = None,
+    calibrate: Any = None,
 ) -> Path:
     """Write a Stage II network as one file for the engine: experts as bits, everything else as `reals`.
 
     Args:
         model: a network of precision ``binary``; anything else is refused.
         path: the file to write; it appears whole or not at all.
-        reals: width of scales, batch norms, gates, shortcuts, stem and classifier.
+        reals: width of scales, batch norms, gates, shortcuts, stem, head and classifier; with ``int8`` the weights of
+            the last four are int8 and all else is fp16.
         preprocessing: ``size, resize, crop, mean, std`` of the pictures it was trained on; what is left out is filled
             in (the size from the stem, mean 0 and std 1).
         labels: names of the classes.
+        calibrate: for ``int8``, some hundred images like those it will see, as the engine takes them: uint8
+            [batch, height, width, channels] or normalised float32 [batch, channels, height, width].
 
     Example: `ebnet.pack(model, "net.ebn", reals="fp16")`
     """
     path = Path(path)
-    content = packed_bytes(model, reals, preprocessing, labels)
+    content = packed_bytes(model, reals, preprocessing, labels, calibrate)
     require_folder(path)
     write_atomically(path, content)
     return path
@@ -50,6 +57,7 @@ def packed_bytes(
     reals: str = "fp32",
     preprocessing: dict[str, Any] | None = None,
     labels: list[str] | None = None,
+    calibrate: Any = None,
 ) -> bytes:
     """The content of the packed file."""
     if reals not in REALS:
@@ -58,7 +66,6 @@ def packed_bytes(
     labels = list(labels or [])
     if labels and len(labels) != model.config.num_classes:
         raise ConfigError(f"{len(labels)} labels for {model.config.num_classes} classes")
-    tensors = {name: _narrowed(name, array, reals) for name, array in program.reals.items()} | program.bits
     metadata = {
         "format": FORMAT,
         "version": VERSION,
@@ -67,6 +74,24 @@ def packed_bytes(
         "labels": _compact(labels),
         "network": _compact(model.config.to_dict()),
     }
+    if reals != "int8":
+        return _content(metadata, program.reals, reals, program.bits)
+    return with_int8(metadata, program.reals, program.bits, calibrate)
+
+
+def with_int8(metadata: dict[str, str], reals: Tensors, bits: Tensors, calibrate: Any) -> bytes:
+    """The content of a packed file with int8 layers, from the parts of one with real layers."""
+    if calibrate is None:
+        raise ConfigError("reals='int8' needs images to calibrate with: calibrate=images")
+    ops, preprocessing = json.loads(metadata["program"]), json.loads(metadata["preprocessing"])
+    codes = calibrated(_content(metadata, reals, "fp32", bits), ops, reals, calibrate)
+    ops, reals, weights = quantized(ops, reals, preprocessing, codes)
+    metadata = metadata | {"version": INT8_VERSION, "program": _compact(ops)}
+    return _content(metadata, reals, "int8", weights | bits)
+
+
+def _content(metadata: dict[str, str], reals: Tensors, width: str, others: Tensors) -> bytes:
+    tensors = {name: _narrowed(name, array, width) for name, array in reals.items()} | others
     return save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, metadata)
 
 
@@ -78,8 +103,10 @@ def _narrowed(name: str, array: np.ndarray, reals: str) -> np.ndarray:
         narrow = array.astype(REALS[reals])
     if not np.isfinite(narrow).all():
         worst = np.abs(array).max()
-        wider = "; use reals='fp32'" if reals == "fp16" else ""
-        raise NonFiniteError(f"{name} holds {worst:g}, too large for {reals}{wider}")
+        narrowest = REALS[reals] is np.float16
+        raise NonFiniteError(
+            f"{name} holds {worst:g}, too large for " + ("fp16; use reals='fp32'" if narrowest else reals)
+        )
     return narrow
 
 

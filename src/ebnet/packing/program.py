@@ -30,6 +30,7 @@ class Program:
         reals: float64 tensors by name.
         bits: packed expert weights by name.
         tensors, norms: where in the network those reals are: a parameter, or a batch norm that is folded.
+        layers: the real convolutions and linear maps, by the name of their op.
         in_channels: channels of the image.
     """
 
@@ -40,6 +41,7 @@ class Program:
         self.bits: dict[str, np.ndarray] = {}
         self.tensors: dict[str, Tensor] = {}
         self.norms: dict[str, nn.BatchNorm2d] = {}
+        self.layers: dict[str, nn.Conv2d | nn.Linear] = {}
         self.in_channels = model.config.in_channels
         value = self._stem(model.stem)
         for name, unit in model.units():
@@ -77,6 +79,7 @@ class Program:
         return self._conv(name, layer.conv, layer.norm, nn.ReLU(), value)
 
     def _conv(self, name: str, conv: nn.Conv2d, norm: nn.BatchNorm2d, act: nn.Module, value: int) -> int:
+        self.layers[name] = conv
         self._real(f"{name}.weight", conv.weight)
         self._norm(f"{name}.norm", norm)
         return self._op(
@@ -129,6 +132,7 @@ class Program:
         )
 
     def _linear(self, name: str, layer: nn.Linear, value: int, act: nn.Module | None) -> int:
+        self.layers[name] = layer
         self._real(f"{name}.weight", layer.weight)
         self._real(f"{name}.bias", layer.bias)
         return self._op("linear", value, name=name, out=layer.out_features, **self._activation(name, act))

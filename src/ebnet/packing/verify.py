@@ -1,8 +1,9 @@
 """Does the engine compute what the torch model computes? Tensors, logits, experts, and where they first differ.
 
 The file's tensors must be the model's, rounded as the file rounds them; the model is then run with the same rounding.
-The two add in different orders, so a pre-sign value within float error of 0 may get the other sign, and a gate with two
-largest values another expert, which changes everything after it. Such a difference is called explained.
+The two add in different orders, so a pre-sign value within float error of 0 may get the other sign, a gate with two
+largest values another expert, and an int8 layer's input within float error of half-way between two bytes the other one,
+which changes everything after it. Such a difference is called explained.
 """
 
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing.int8_layer import Int8Layer
 from ebnet.packing.program import folded
 from ebnet.packing.rounded import differing_tensors, require_same_program, rounded
 from ebnet.runtime.engine import Engine
@@ -50,7 +52,7 @@ class Verification:
     within_tolerance: int
     """Images whose logits agree to `TOLERANCE`."""
     explained: int
-    """Further images whose first difference is a sign within float error of 0, or a gate's tie."""
+    """Further images whose first difference is a sign within float error of 0, a gate's tie, or a byte's."""
     first_difference: str | None
     """The first layer with a differing sign."""
     layers: list[LayerDifference]
@@ -76,7 +78,9 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
     """Run both on normalised NCHW float32 images and compare."""
     require_same_program(engine, model)
     trace = engine.trace(images)
-    logits, seen = _torch_pass(rounded(model, engine), images)
+    reference = rounded(model, engine)
+    logits, seen = _torch_pass(reference, images)
+    int8 = {layer.op: layer for layer in reference.modules() if isinstance(layer, Int8Layer) and not layer.pixels}
     scale = np.abs(logits).max(1).clip(1e-12)
     difference = np.abs(trace.logits - logits).max(1)
     close = difference <= TOLERANCE[engine.stream] * scale
@@ -87,9 +91,16 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
     diverged = np.zeros(len(images), bool)
     experts_equal = []
     program = engine.program
-    binary_ops = [i for i, op in enumerate(program) if op["op"] == "binary"]
-    for layer, (index, unit) in enumerate(zip(binary_ops, seen, strict=True)):
-        near, flipped = _signs(trace, program[index]["in"][0], images, unit, near_zero)
+    units = iter(enumerate(seen))
+    for index, op in enumerate(program):
+        if index in int8:
+            near, differs = _bytes(trace, op["in"][0], int8[index], near_zero)
+            explained |= differs.any(1) & ~diverged & (differs <= near).all(1)
+            diverged |= differs.any(1)
+        if op["op"] != "binary":
+            continue
+        layer, unit = next(units)
+        near, flipped = _signs(trace, op["in"][0], images, unit, near_zero)
         value = trace.values[index].transpose(0, 3, 1, 2)
         expert_differs = trace.experts[layer] != unit.experts
         experts_equal.append(~expert_differs)
@@ -100,7 +111,7 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
         diverged |= apart
         layers.append(
             LayerDifference(
-                program[index]["name"],
+                op["name"],
                 int(near.sum()),
                 int(flipped.sum()),
                 float(np.abs(value - unit.output).max() / max(np.abs(unit.output).max(), 1e-12)),
@@ -150,6 +161,15 @@ def _signs(
     scale, shift = (row.astype(np.float32)[None, :, None, None] for row in unit.norm)
     near = np.abs(unit.before_sign) <= near_zero * (np.abs(unit.before_sign - shift) + np.abs(shift))
     return near, (scale * stream + shift >= 0) != (unit.before_sign >= 0)
+
+
+def _bytes(trace: Trace, value: int, layer: Int8Layer, near_tie: float) -> tuple[np.ndarray, np.ndarray]:
+    """Per byte of an int8 layer's input: within float error of half-way to another, and whether the two differ."""
+    read = torch.from_numpy(trace.values[value - 1])
+    scaled = layer.to_scaled(read.permute(0, 3, 1, 2) if layer.scaled.ndim == 4 else read.reshape(layer.scaled.shape))
+    own = layer.scaled.flatten(1)
+    near = (own - own.floor() - 0.5).abs() <= near_tie * (own + layer.offset.max())
+    return near.numpy(), (scaled.flatten(1).round() != own.round()).numpy()
 
 
 def _torch_pass(model: ExpertBinaryNetwork, images: np.ndarray) -> tuple[np.ndarray, list[_Seen]]:

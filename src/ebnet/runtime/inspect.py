@@ -8,6 +8,8 @@ from typing import Any
 from ebnet.names import todays_name
 from ebnet.runtime.engine import load
 
+_REALS = {frozenset(("F32",)): "fp32", frozenset(("F16",)): "fp16", frozenset(("F16", "I8")): "int8"}
+
 
 @dataclass(frozen=True)
 class TensorEntry:
@@ -29,7 +31,7 @@ class Inspection:
     """Bytes of expert weights."""
     real_bytes: int
     reals: str
-    """fp32, fp16 or mixed."""
+    """fp32, fp16, int8 (whose other reals are fp16) or mixed."""
     network: dict[str, Any]
     preprocessing: dict[str, Any]
     labels: list[str]
@@ -60,7 +62,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         header_bytes=8 + length,
         bit_bytes=sum(t.bytes for t in tensors if t.dtype == "U8"),
         real_bytes=sum(t.bytes for t in tensors if t.dtype != "U8"),
-        reals={frozenset(("F32",)): "fp32", frozenset(("F16",)): "fp16"}.get(frozenset(widths), "mixed"),
+        reals=_REALS.get(frozenset(widths), "mixed"),
         network=engine.network,
         preprocessing=json.loads(metadata["preprocessing"]),
         labels=engine.labels,

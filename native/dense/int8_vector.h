@@ -1,0 +1,221 @@
+// The int8 layers on vectors of kLanes sums, written once. The file of a level gives, before it includes this:
+//
+//   Ints, Reals                          kLanes int32 or float
+//   kLanes, kTilePixels, kTileBlocks     the sums of a tile stay in registers
+//   four_bytes(p)                        the four bytes at p, in every lane
+//   dot(sums, inputs, weights)           each lane: + four products of unsigned inputs with signed weights
+//   load_ints, load_reals, store_reals   from and to memory of any alignment
+//   to_reals, fused                      of sums; a * b + c rounded once
+//   not_negative, negative_scaled        x < 0 ? 0 : x; x < 0 ? slope * x : x
+//   clamped_bytes(reals, inverse, zero)  byte_of in each lane
+//   store_bytes(to, ints[16 / kLanes])   16 lanes as 16 bytes
+#pragma once
+#include <cstring>
+
+#include "dense/int8_levels.h"
+
+namespace ebnet {
+namespace {
+
+using std::size_t;
+
+inline size_t size(int value) { return static_cast<size_t>(value); }
+
+constexpr int kVectors = kInt8Block / kLanes;
+constexpr int kQuad = 4;
+
+// One block's results of one pixel.
+template <bool kBytes>
+inline __attribute__((always_inline)) void finish(const Int8Conv& conv, const Ints* sums, int channel, float inverse,
+                                                  float zero, const Int8Output& output, size_t pixel) {
+  Reals reals[kVectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v) {
+    const int at = channel + v * kLanes;
+    reals[v] = fused(to_reals(sums[v]), load_reals(conv.multiplier.as<float>() + at),
+                     load_reals(conv.shift.as<float>() + at));
+    if (conv.activation == Activation::relu) reals[v] = not_negative(reals[v]);
+    if (conv.activation == Activation::prelu) {
+      reals[v] = negative_scaled(reals[v], load_reals(conv.slope.as<float>() + at));
+    }
+  }
+  const int channels = conv.shape.out_channels - channel;
+  const bool whole = channels >= kInt8Block;
+  if constexpr (kBytes) {
+    Ints bytes[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) bytes[v] = clamped_bytes(reals[v], inverse, zero);
+    std::uint8_t* to = output.bytes + pixel * output.stride + channel;
+    if (whole) {
+      store_bytes(to, bytes);
+    } else {
+      std::uint8_t last[kInt8Block];
+      store_bytes(last, bytes);
+      std::memcpy(to, last, size(channels));
+    }
+  } else {
+    float* to = output.reals + pixel * output.stride + channel;
+    if (whole) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) store_reals(to + v * kLanes, reals[v]);
+    } else {
+      float last[kInt8Block];
+      for (int v = 0; v < kVectors; ++v) store_reals(last + v * kLanes, reals[v]);
+      std::memcpy(to, last, size(channels) * sizeof(float));
+    }
+  }
+}
+
+// kPixels outputs of kBlocks blocks of channels.
+template <int kPixels, int kBlocks, bool kBytes>
+__attribute__((noinline)) void tile(const Int8Conv& conv, const Int8Window& window, int block,
+                                    const Int8Output& output, size_t pixel) {
+  constexpr int kAll = kBlocks * kVectors;
+  const size_t block_bytes = int8_block_bytes(conv);
+  const size_t pixel_step = window.pixel_step;
+  Ints sums[kPixels][kAll];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kAll; ++v) sums[p][v] = load_ints(conv.start.as<std::int32_t>() + block * kInt8Block + v * kLanes);
+  }
+  const std::uint8_t* row = window.input + pixel * pixel_step;
+  const std::uint8_t* weights = conv.weights.data() + size(block) * block_bytes;
+  for (int ky = conv.shape.kernel_h; ky > 0; --ky, row += window.row_step) {
+    const std::uint8_t* in = row;
+    for (int quad = conv.row_quads; quad > 0; --quad, in += kQuad, weights += kInt8Block * kQuad) {
+      Ints w[kAll];
+#pragma GCC unroll 8
+      for (int v = 0; v < kAll; ++v) {
+        w[v] = load_ints(weights + size(v / kVectors) * block_bytes + v % kVectors * kLanes * kQuad);
+      }
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) {
+        const Ints inputs = four_bytes(in + size(p) * pixel_step);
+#pragma GCC unroll 8
+        for (int v = 0; v < kAll; ++v) sums[p][v] = dot(sums[p][v], inputs, w[v]);
+      }
+    }
+  }
+  const float inverse = 1.0f / output.code.step;
+  const auto zero = static_cast<float>(output.code.zero);
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) {
+      finish<kBytes>(conv, sums[p] + b * kVectors, (block + b) * kInt8Block, inverse, zero, output, pixel + size(p));
+    }
+  }
+}
+
+// A tile of `pixels` pixels, at most kPixels.
+template <int kPixels, int kBlocks, bool kBytes>
+inline void tile_of(int pixels, const Int8Conv& conv, const Int8Window& window, int block, const Int8Output& output,
+                    size_t pixel) {
+  if constexpr (kPixels > 1) {
+    if (pixels < kPixels) return tile_of<kPixels - 1, kBlocks, kBytes>(pixels, conv, window, block, output, pixel);
+  }
+  tile<kPixels, kBlocks, kBytes>(conv, window, block, output, pixel);
+}
+
+// All pixels in as few tiles as will do, of sizes as even as can be; a tile's input stays in L1 for all blocks.
+template <bool kBytes>
+void conv_pixels(const Int8Conv& conv, const Int8Window& window, int pixels, int block_begin, int block_end,
+                 const Int8Output& output) {
+  const int tiles = (pixels + kTilePixels - 1) / kTilePixels;
+  size_t pixel = 0;
+  for (int i = 0; i < tiles; ++i) {
+    const int some = pixels / tiles + (i < pixels % tiles ? 1 : 0);
+    int block = block_begin;
+    // A tile of one pixel has no other sums to hide behind than those of more blocks.
+    for (; some == 1 && block + 4 <= block_end; block += 4) tile<1, 4, kBytes>(conv, window, block, output, pixel);
+    if constexpr (kTileBlocks == 2) {
+      for (; block + 2 <= block_end; block += 2) {
+        tile_of<kTilePixels, 2, kBytes>(some, conv, window, block, output, pixel);
+      }
+    }
+    for (; block < block_end; ++block) tile_of<kTilePixels, 1, kBytes>(some, conv, window, block, output, pixel);
+    pixel += size(some);
+  }
+}
+
+void conv(const Int8Conv& conv, const Int8Window& window, int pixels, int block_begin, int block_end,
+          const Int8Output& output) {
+  if (output.bytes != nullptr) {
+    conv_pixels<true>(conv, window, pixels, block_begin, block_end, output);
+  } else {
+    conv_pixels<false>(conv, window, pixels, block_begin, block_end, output);
+  }
+}
+
+void to_bytes(const float* input, size_t input_stride, int pixels, int channels, const float* inverse,
+              const float* zero, std::uint8_t* output, size_t output_stride) {
+  for (int p = 0; p < pixels; ++p, input += input_stride, output += output_stride) {
+    int c = 0;
+    for (; c + kInt8Block <= channels; c += kInt8Block) {
+      Ints bytes[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const int at = c + v * kLanes;
+        bytes[v] = clamped_bytes(load_reals(input + at), load_reals(inverse + at), load_reals(zero + at));
+      }
+      store_bytes(output + c, bytes);
+    }
+    for (; c < channels; ++c) output[c] = byte_of(input[c], inverse[c], zero[c]);
+  }
+}
+
+typedef std::uint8_t Bytes __attribute__((vector_size(16)));
+
+// One output pixel's channels [c, c + 16 * kTogether): the greatest of the window's bytes.
+template <int kTogether>
+inline void window_maximum(const std::uint8_t* window, size_t row_step, size_t pixel_step, int rows, int columns,
+                           std::uint8_t* output) {
+  Bytes greatest[kTogether] = {};
+  for (int y = 0; y < rows; ++y, window += row_step) {
+    const std::uint8_t* at = window;
+    for (int x = 0; x < columns; ++x, at += pixel_step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kTogether; ++v) {
+        Bytes bytes;
+        std::memcpy(&bytes, at + v * sizeof bytes, sizeof bytes);
+        greatest[v] = bytes > greatest[v] ? bytes : greatest[v];
+      }
+    }
+  }
+  std::memcpy(output, greatest, sizeof greatest);
+}
+
+void max_pool(const PoolShape& s, const std::uint8_t* input, size_t input_stride, std::uint8_t* output,
+              size_t output_stride, int row_begin, int row_end) {
+  const int out_w = s.out_w();
+  const size_t row_step = size(s.in_w) * input_stride;
+  for (int y = row_begin; y < row_end; ++y) {
+    const int in_y = y * s.stride - s.pad;
+    const int top = in_y < 0 ? 0 : in_y;
+    const int rows = (in_y + s.kernel < s.in_h ? in_y + s.kernel : s.in_h) - top;
+    for (int x = 0; x < out_w; ++x) {
+      const int in_x = x * s.stride - s.pad;
+      const int left = in_x < 0 ? 0 : in_x;
+      const int columns = (in_x + s.kernel < s.in_w ? in_x + s.kernel : s.in_w) - left;
+      const std::uint8_t* window = input + size(top) * row_step + size(left) * input_stride;
+      std::uint8_t* out = output + (size(y) * size(out_w) + size(x)) * output_stride;
+      int c = 0;
+      for (; c + 32 <= s.channels; c += 32) window_maximum<2>(window + c, row_step, input_stride, rows, columns, out + c);
+      for (; c + 16 <= s.channels; c += 16) window_maximum<1>(window + c, row_step, input_stride, rows, columns, out + c);
+      for (; c < s.channels; ++c) {
+        std::uint8_t greatest = 0;
+        for (int ky = 0; ky < rows; ++ky) {
+          for (int kx = 0; kx < columns; ++kx) {
+            const std::uint8_t byte = window[size(ky) * row_step + size(kx) * input_stride + size(c)];
+            greatest = byte > greatest ? byte : greatest;
+          }
+        }
+        out[c] = greatest;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ebnet
