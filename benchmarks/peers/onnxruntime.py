@@ -17,10 +17,18 @@ OPSET, IR_VERSION = 17, 8
 
 
 def fp32(case: Case) -> Run:
-    return _run(_model(case).SerializeToString(), case.threads)
+    return _run(fp32_file(case), case.threads)
 
 
 def int8(case: Case) -> Run:
+    return _run(int8_file(case), case.threads)
+
+
+def fp32_file(case: Case) -> bytes:
+    return _model(case).SerializeToString()
+
+
+def int8_file(case: Case) -> bytes:
     """Static quantization: pairs of QuantizeLinear and DequantizeLinear, uint8 activations and int8 weights.
 
     The weights have a scale for each output channel, and 7 bits: without VNNI a product of 8 and 8 bits can overflow
@@ -38,7 +46,7 @@ def int8(case: Case) -> Run:
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
         )
-        return _run(path.read_bytes(), case.threads)
+        return path.read_bytes()
 
 
 def _run(content: bytes, threads: int) -> Run:

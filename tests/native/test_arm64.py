@@ -11,6 +11,7 @@ import pytest
 import ebnet
 from ebnet import zoo
 from tests.builds import ARM64
+from tests.full_size import assert_same, pack_full_size
 from tests.runtime.tiny_file import TinyFile
 
 pytestmark = pytest.mark.slow  # the core is compiled anew
@@ -47,18 +48,25 @@ def test_the_engine_reads_and_refuses_and_runs(dtype: type, tmp_path: Path) -> N
     assert {"reference: ran", "portable: ran", "neon: ran"} <= set(said.splitlines())
 
 
+def say(file: str | Path, pixels: np.ndarray, tmp_path: Path) -> tuple[np.ndarray, list[int]]:
+    """Logits and experts of one image."""
+    (tmp_path / "pixels").write_bytes(pixels.tobytes())
+    isa, logits, experts = emulated("logits", file, tmp_path / "pixels", *pixels.shape[1:3]).splitlines()
+    assert isa == "neon"
+    return np.array([float.fromhex(value) for value in logits.split()]), [int(e) for e in experts.split()]
+
+
 @pytest.mark.parametrize("name", sorted(zoo.cards()))
 def test_networks_of_the_zoo_say_what_they_say_here(name: str, tmp_path: Path) -> None:
     engine = ebnet.load(f"zoo:{name}")
     side, channels = engine.preprocessing.size, engine.preprocessing.in_channels
     pixels = np.random.default_rng(3).integers(0, 256, (1, side, side, channels), dtype=np.uint8)
-    (tmp_path / "pixels").write_bytes(pixels.tobytes())
-    isa, logits, experts = emulated("logits", engine.path, tmp_path / "pixels", side, side).splitlines()
-    assert isa == "neon"
-    expected = engine.run(pixels)
-    found = np.array([float.fromhex(value) for value in logits.split()])
-    np.testing.assert_allclose(found, expected.logits[0], rtol=1e-5, atol=1e-5 * np.abs(expected.logits).max())
-    assert [int(expert) for expert in experts.split()] == expected.experts[:, 0].tolist()
+    assert_same(*say(engine.path, pixels, tmp_path), engine.run(pixels))
+
+
+def test_the_papers_network_says_what_it_says_here(tmp_path: Path) -> None:
+    pixels, expected = pack_full_size(tmp_path / "net.ebn")
+    assert_same(*say(tmp_path / "net.ebn", pixels, tmp_path), expected)
 
 
 def test_the_c_example_is_one_static_file_for_any_arm64_linux(tmp_path: Path) -> None:
