@@ -178,7 +178,7 @@ struct BackwardMemory {
     taps = reinterpret_cast<Tap*>(carver.take(6 * size(taps_of(v))));
     runs = reinterpret_cast<Run*>(carver.take(6 * size(taps_of(v))));
     normals = carver.take(Normals::floats(v));
-    packed = carver.take(group_floats(v));
+    packed = carver.take(packed_floats(v));
     strips = carver.take(size(v.groups * strips_of(v)) * strip_floats(v));
     total = carver.take(size(v.groups) * group_floats(v));
     mask = carver.take(layer.binary_weights ? size(v.groups) * group_floats(v) : 0);
@@ -218,38 +218,54 @@ class Backward {
   void expert(int expert, const int* order, int count, float* dtheta) {
     const size_t of_group = group_floats(v_);
     masked_ = false;
+    expert_ = expert;
     for (int group = 0; group < v_.groups; ++group) {
-      const float* packed = pack(expert, group);
-      if (layer_.binary_weights) {
-        to_tiles(v_, 1, 0, packed, memory_.total);
-        masked_ |= clip_mask(memory_.total, of_group, memory_.mask + size(group) * of_group);
-        if (packed != memory_.packed) std::memcpy(memory_.packed, packed, of_group * sizeof(float));
-        take_signs(v_, memory_.packed);
-        packed = memory_.packed;
-      }
-      pack_strips(v_, packed, strips_of_group(group));
+      for_tiles(v_.rows, [&](int rows, int row) { pack({group, row, rows}); });
+    }
+    for (int group = 0; masked_ && group < v_.groups; ++group) {
+      for_tiles(v_.rows, [&](int rows, int row) { pack_mask({group, row, rows}); });
     }
     for (int n = 0; n < count; n += v_.chunk) {
       fresh_ = n == 0;
       samples(order + n, least(v_.chunk, count - n));
     }
     for (int group = 0; group < v_.groups; ++group) {
-      float* const to = dtheta + weights_of(layer_, v_, 0, group, 0);
-      from_tiles(v_, 1, 0, memory_.total + size(group) * of_group, packed_already(v_) ? to : memory_.packed);
-      if (packed_already(v_)) continue;
-      for (int row = 0; row < v_.rows; ++row) {
-        unpack_row(v_, memory_.packed + size(row) * v_.width, dtheta + weights_of(layer_, v_, 0, group, row));
-      }
+      for_tiles(v_.rows, [&](int count_of, int row) {
+        const RowsOf rows = {group, row, count_of};
+        float* const to = dtheta + weights_of(layer_, v_, 0, group, row);
+        float* const packed = packed_already(v_) ? to : memory_.packed;
+        from_tiles(v_, rows, 1, 0, memory_.total + size(group) * of_group, packed);
+        if (packed != to) unpack_rows(v_, rows, packed, to);
+      });
     }
   }
 
  private:
-  // One group of an expert's weights as [row][run][lane]; copied from the directions where they stand for the gate.
-  const float* pack(int expert, int group) {
-    if (layer_.gate == nullptr || packed_already(v_)) return packed_rows(layer_, v_, expert, group, memory_.packed);
-    const size_t place = size(group) * group_floats(v_) * size(layer_.experts);
-    from_tiles(v_, layer_.experts, expert, directions_ + place, memory_.packed);
+  // Some rows of the expert's latent weights; copied from the directions where they stand for the gate.
+  const float* latent(const RowsOf& rows) {
+    if (layer_.gate == nullptr || packed_already(v_)) return packed_rows(layer_, v_, expert_, rows, memory_.packed);
+    const size_t place = size(rows.group) * group_floats(v_) * size(layer_.experts);
+    from_tiles(v_, rows, layer_.experts, expert_, directions_ + place, memory_.packed);
     return memory_.packed;
+  }
+
+  // In the order of the input gradient, their signs where weights are binary.
+  void pack(const RowsOf& rows) {
+    const float* packed = latent(rows);
+    if (layer_.binary_weights) {
+      const size_t count = size(rows.count) * v_.width;
+      masked_ |= clips(packed, count);
+      if (packed != memory_.packed) std::memcpy(memory_.packed, packed, count * sizeof(float));
+      take_signs(v_, rows, memory_.packed);
+      packed = memory_.packed;
+    }
+    pack_strips(v_, rows, packed, strips_of_group(rows.group));
+  }
+
+  void pack_mask(const RowsOf& rows) {
+    float* const tiles = memory_.mask + size(rows.group) * group_floats(v_);
+    to_tiles(v_, rows, 1, 0, latent(rows), tiles);
+    clip_derivative(size(rows.count) * v_.width, tiles + size(rows.row) * v_.width);
   }
 
   float* sum(int n, int which) const {
@@ -282,10 +298,20 @@ class Backward {
     }
     const Vector* scores = reinterpret_cast<const Vector*>(memory_.scores);
     for (int n = 0; layer_.gate != nullptr && n < count; ++n) {
-      for (size_t i = 0; i < experts; ++i) {
-        sums_.dots[size(order[n]) * experts + i] = sum_of(scores[size(n) * experts + i]);
-      }
+      float* dots = sums_.dots + size(order[n]) * experts;
+      for (size_t i = 0; i < experts; ++i) dots[i] = sum_of(scores[size(n) * experts + i]);
+      if (!layer_.binary_weights) dots[expert_] = own_dot(order[n]);
     }
+  }
+
+  // <G_b, theta_e> = <dc, c> where the weights are used as they are: the sums of dz c know it already.
+  float own_dot(int sample) const {
+    const size_t outs = size(layer_.shape.out_channels);
+    const float* of_scale = sums_.scale + size(sample) * outs;
+    const float* factor = layer_.squeeze == nullptr ? nullptr : kept_.factor + size(sample) * outs;
+    float dot = 0.0f;
+    for (size_t o = 0; o < outs; ++o) dot += of_scale[o] * layer_.scale[o] * (factor == nullptr ? 1.0f : factor[o]);
+    return dot;
   }
 
   float* strips_of_group(int group) const { return memory_.strips + size(group * strips_of(v_)) * strip_floats(v_); }
@@ -322,6 +348,7 @@ class Backward {
     t.seen = memory_.seen;
     t.directions = experts == 0 ? nullptr : directions_ + size(group) * of_group * experts;
     t.experts = static_cast<int>(experts);
+    t.known = layer_.binary_weights ? -1 : expert_;
     t.mask = masked_ ? memory_.mask + size(group) * of_group : nullptr;
     t.total = memory_.total + size(group) * of_group;
     t.fresh = fresh_ && piece.begin == 0;
@@ -352,6 +379,7 @@ class Backward {
   const View v_;
   const BackwardMemory memory_;
   const Normals normals_;
+  int expert_ = 0;
   bool clear_ = false, masked_ = false, fresh_ = false;
 };
 

@@ -73,7 +73,7 @@ struct ForwardMemory {
     places = reinterpret_cast<Place*>(carver.take(4 * size(v.positions())));
     runs = reinterpret_cast<Run*>(carver.take(6 * size(v.runs)));
     normals = carver.take(Normals::floats(v));
-    packed = carver.take(group_floats(v));
+    packed = carver.take(packed_floats(v));
     panels = carver.take(size(v.groups * panels_of(v)) * panel_floats(v));
     numbers = carver.take(3 * size(v.wide_rows));
     out = carver.take(size(v.positions()) * size(v.wide_rows) + 2 * kLanes);
@@ -169,10 +169,7 @@ void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept
   const size_t of_group = size(panels_of(v)) * panel_floats(v);
   for_experts(layer.experts, samples, first, last, [&](int expert, int begin, int end) {
     for (int group = 0; group < v.groups; ++group) {
-      const bool as_they_are = packed_already(v) && !layer.binary_weights;
-      if (!as_they_are) pack_rows(layer, v, expert, group, layer.binary_weights, memory.packed);
-      const float* packed = as_they_are ? layer.theta + weights_of(layer, v, expert, group, 0) : memory.packed;
-      pack_panels(v, packed, memory.panels + size(group) * of_group);
+      pack_panels(layer, v, expert, group, memory.packed, memory.panels + size(group) * of_group);
     }
     for (int n = begin; n < end; n += v.chunk) {
       for (int group = 0; group < v.groups; ++group) {

@@ -21,6 +21,7 @@ struct GradientTask {
   const float* seen;
   const float* directions;  // [expert][row][vectors] of the tile
   int experts;              // 0: no gate asks for scores
+  int known;                // an expert whose score is not asked for; -1: none
   const float* mask;        // null: 1 everywhere
   float* total;
   bool fresh;      // nothing is in `total` yet
@@ -58,6 +59,7 @@ struct GradientTile {
     }
     const float* directions = t.directions;
     for (int e = 0; e < t.experts; ++e, directions += kRows * kVectors * kLanes) {
+      if (e == t.known) continue;
       Vector sums[kVectors] = {t.scores[e]};
 #pragma GCC unroll 12
       for (int r = 0; r < kRows; ++r) {
@@ -92,28 +94,30 @@ inline void weight_gradient(const View& v, const Piece& piece, const GradientTas
   t.seen_column = size(v.stride_w) * size(v.channels);
   // Positions follow each other without padding between: one long row.
   const bool straight = v.back_w == 0 && t.seen_line == t.seen_column * size(v.out_w);
-  for_weight_tiles(v, [&](int row, int rows, int run, int lane, bool two, size_t place) {
-    // Positions whose kernel row lies in the padding add nothing.
-    const int down = kernel_row(v, run) * v.dilation_h - v.top;
-    int y = piece.begin, y_end = piece.end;
-    while (y < y_end && y * v.stride_h + down < 0) ++y;
-    while (y < y_end && (y_end - 1) * v.stride_h + down >= v.in_h) --y_end;
-    t.total = group.total + place;
-    if (y == y_end) {
-      if (group.fresh) std::memset(t.total, 0, size(rows) * (two ? 2 * kLanes : kLanes) * sizeof(float));
-      return;
-    }
-    t.lines = straight ? 1 : y_end - y;
-    t.columns = straight ? (y_end - y) * v.out_w : v.out_w;
-    t.dc = group.dc + size(y - piece.begin) * t.dc_line + size(row);
-    t.seen = group.seen + size(y - piece.begin) * t.seen_line + run_place(v, run) + size(lane);
-    t.directions = group.directions == nullptr ? nullptr : group.directions + place * size(group.experts);
-    t.mask = group.mask == nullptr ? nullptr : group.mask + place;
-    t.scores = group.scores;
-    for (int n = 0; n < piece.count; ++n, t.dc += v.dc, t.seen += v.seen, t.scores += group.experts) {
-      t.fresh = group.fresh && n == 0;
-      two ? run_tile<GradientTile, 2>(rows, t) : run_tile<GradientTile, 1>(rows, t);
-    }
+  for_tiles(v.rows, [&](int count, int row) {
+    for_tiles_of(v, {0, row, count}, [&](int run, int lane, bool two, size_t place) {
+      // Positions whose kernel row lies in the padding add nothing.
+      const int down = kernel_row(v, run) * v.dilation_h - v.top;
+      int y = piece.begin, y_end = piece.end;
+      while (y < y_end && y * v.stride_h + down < 0) ++y;
+      while (y < y_end && (y_end - 1) * v.stride_h + down >= v.in_h) --y_end;
+      t.total = group.total + place;
+      if (y == y_end) {
+        if (group.fresh) std::memset(t.total, 0, size(count) * (two ? 2 * kLanes : kLanes) * sizeof(float));
+        return;
+      }
+      t.lines = straight ? 1 : y_end - y;
+      t.columns = straight ? (y_end - y) * v.out_w : v.out_w;
+      t.dc = group.dc + size(y - piece.begin) * t.dc_line + size(row);
+      t.seen = group.seen + size(y - piece.begin) * t.seen_line + run_place(v, run) + size(lane);
+      t.directions = group.directions == nullptr ? nullptr : group.directions + place * size(group.experts);
+      t.mask = group.mask == nullptr ? nullptr : group.mask + place;
+      t.scores = group.scores;
+      for (int n = 0; n < piece.count; ++n, t.dc += v.dc, t.seen += v.seen, t.scores += group.experts) {
+        t.fresh = group.fresh && n == 0;
+        two ? run_tile<GradientTile, 2>(count, t) : run_tile<GradientTile, 1>(count, t);
+      }
+    });
   });
 }
 

@@ -50,14 +50,14 @@ inline int left_of(const View& v) { return v.left < 0 ? 0 : least(v.left, v.colu
 inline int first_column(const View& v) { return v.left < 0 ? -v.left : 0; }
 inline int used_of(const View& v) { return most(0, least(v.in_w - first_column(v), v.columns - left_of(v))); }
 
-// The rows of the image among the lines [first, first + lines).
+// The rows of the image among the lines [first, first + lines); where they all lie in the padding, none.
 struct Rows {
   int begin, end;
 };
 
 inline Rows image_rows(const View& v, int first, int lines) {
-  const int begin = least(v.in_h, most(0, first));
-  return {begin, most(begin, least(v.in_h, first + lines))};
+  const int begin = most(0, first), end = least(v.in_h, first + lines);
+  return begin < end ? Rows{begin, end} : Rows{0, 0};
 }
 
 inline size_t hat_floats(const View& v) {
@@ -70,6 +70,10 @@ inline void see(const View& v, const Normal& normal, bool binary, const float* x
   const size_t channels = size(v.channels), line = size(v.columns) * channels, row = size(v.in_w) * channels;
   const size_t left = size(left_of(v)) * channels, used = size(used_of(v)) * channels;
   const Rows rows = image_rows(v, first, lines);
+  if (rows.begin == rows.end) {
+    std::memset(seen, 0, (size(lines) * line + 2 * kLanes) * sizeof(float));
+    return;
+  }
   const Vector one = splat(1.0f);
   transpose(x + size(rows.begin) * size(v.in_w), size(v.in_h) * size(v.in_w), v.channels,
             (rows.end - rows.begin) * v.in_w, hat, channels);

@@ -15,54 +15,66 @@ inline int first_tap(const View& v, int run) {
   return (v.down.first + kernel_row(v, run)) * v.right.all + v.right.first + kernel_column(v, run);
 }
 
-// A packed group's signs in place; padding stays zero.
-inline void take_signs(const View& v, float* packed) {
-  for (int i = 0; i < v.rows * v.runs; ++i, packed += v.padded) {
+// Some output channels of one group. Their packed weights are [row][run][lane], zero where runs are padded. Only so many are
+// packed at a time as stay in a near cache on their way.
+struct RowsOf {
+  int group, row, count;
+};
+
+inline void take_signs(const View& v, const RowsOf& rows, float* packed) {
+  for (int i = 0; i < rows.count * v.runs; ++i, packed += v.padded) {
     for (int lane = 0; lane < v.run; ++lane) packed[lane] = packed[lane] >= 0.0f ? 1.0f : -1.0f;
   }
 }
 
-// One group as [row][run][lane], zero where runs are padded; signs where `binary`.
-inline void pack_rows(const UnitLayer& layer, const View& v, int expert, int group, bool binary, float* packed) {
-  float* const first = packed;
-  const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
-  for (int row = 0; row < v.rows; ++row, packed += v.width) {
-    const float* from = layer.theta + weights_of(layer, v, expert, group, row);
-    if (v.run == v.padded && v.joined && v.runs * taps == all) {
-      transpose(from, size(all), v.channels, all, packed, size(v.channels));
-    } else {
-      for (int run = 0; run < v.runs; ++run) {
-        float* to = packed + size(run) * size(v.padded);
-        transpose(from + first_tap(v, run), size(all), v.channels, taps, to, size(v.channels));
-        for (int lane = v.run; lane < v.padded; ++lane) to[lane] = 0.0f;
-      }
-    }
-  }
-  if (binary) take_signs(v, first);
+// Whether all taps of a kernel are packed one after another.
+inline bool packed_whole(const View& v) {
+  return v.run == v.padded && v.joined && v.down.count * v.right.count == v.down.all * v.right.all;
 }
 
-// Whether torch's order is the packed one already: a single tap, and no padding.
+inline void pack_rows(const UnitLayer& layer, const View& v, int expert, const RowsOf& rows, float* packed) {
+  const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
+  for (int row = 0; row < rows.count; ++row, packed += v.width) {
+    const float* from = layer.theta + weights_of(layer, v, expert, rows.group, rows.row + row);
+    if (packed_whole(v)) {
+      transpose(from, size(all), v.channels, all, packed, size(v.channels));
+      continue;
+    }
+    for (int run = 0; run < v.runs; ++run) {
+      float* to = packed + size(run) * size(v.padded);
+      transpose(from + first_tap(v, run), size(all), v.channels, taps, to, size(v.channels));
+      for (int lane = v.run; lane < v.padded; ++lane) to[lane] = 0.0f;
+    }
+  }
+}
+
+inline void unpack_rows(const View& v, const RowsOf& rows, const float* packed, float* to) {
+  const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
+  const size_t each = size(v.channels) * size(all);
+  for (int row = 0; row < rows.count; ++row, packed += v.width, to += each) {
+    if (packed_whole(v)) {
+      transpose(packed, size(v.channels), all, v.channels, to, size(all));
+      continue;
+    }
+    if (v.down.count * v.right.count < all) std::memset(to, 0, each * sizeof(float));  // taps that see nothing
+    for (int run = 0; run < v.runs; ++run) {
+      transpose(packed + size(run) * size(v.padded), size(v.channels), taps, v.channels, to + first_tap(v, run),
+                size(all));
+    }
+  }
+}
+
+// Whether torch's order is the packed one: a single tap, and no padding.
 inline bool packed_already(const View& v) { return v.down.all * v.right.all == 1 && v.run == v.padded; }
 
-// The weights of a group as [row][run][lane]: packed into `memory`, or where they are.
-inline const float* packed_rows(const UnitLayer& layer, const View& v, int expert, int group, float* memory) {
-  if (packed_already(v)) return layer.theta + weights_of(layer, v, expert, group, 0);
-  pack_rows(layer, v, expert, group, false, memory);
+// Rows packed into `memory`, or where they are.
+inline const float* packed_rows(const UnitLayer& layer, const View& v, int expert, const RowsOf& rows, float* memory) {
+  if (packed_already(v)) return layer.theta + weights_of(layer, v, expert, rows.group, rows.row);
+  pack_rows(layer, v, expert, rows, memory);
   return memory;
 }
 
-// One output channel's gradient back; taps that see nothing have none.
-inline void unpack_row(const View& v, const float* packed, float* to) {
-  const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
-  if (v.run == v.padded && v.joined && v.runs * taps == all) {
-    return transpose(packed, size(v.channels), all, v.channels, to, size(all));
-  }
-  if (v.down.count * v.right.count < all) std::memset(to, 0, size(v.channels) * size(all) * sizeof(float));
-  for (int run = 0; run < v.runs; ++run) {
-    transpose(packed + size(run) * size(v.padded), size(v.channels), taps, v.channels, to + first_tap(v, run),
-              size(all));
-  }
-}
+inline size_t packed_floats(const View& v) { return size(least(v.rows, 2 * kLanes)) * v.width; }
 
 inline void copy_vectors(const float* from, bool two, float* to) {
   store(to, load(from));
@@ -74,12 +86,19 @@ inline int panels_of(const View& v) { return ceil_div(v.rows, 2 * kLanes); }
 inline size_t panel_floats(const View& v) { return size(v.runs) * size(v.run) * 2 * kLanes; }
 inline bool wide_panel(const View& v, int panel) { return v.rows - panel * 2 * kLanes > kLanes; }
 
-inline void pack_panels(const View& v, const float* packed, float* panels) {
+inline void pack_panels(const UnitLayer& layer, const View& v, int expert, int group, float* memory, float* panels) {
   for (int p = 0; p < panels_of(v); ++p, panels += panel_floats(v)) {
-    const int lanes = wide_panel(v, p) ? 2 * kLanes : kLanes, rows = least(lanes, v.rows - p * 2 * kLanes);
-    if (rows < lanes) std::memset(panels, 0, panel_floats(v) * sizeof(float));
+    const int lanes = wide_panel(v, p) ? 2 * kLanes : kLanes;
+    const RowsOf rows = {group, p * 2 * kLanes, least(lanes, v.rows - p * 2 * kLanes)};
+    const float* packed = packed_rows(layer, v, expert, rows, memory);
+    if (layer.binary_weights) {
+      if (packed != memory) std::memcpy(memory, packed, size(rows.count) * v.width * sizeof(float));
+      take_signs(v, rows, memory);
+      packed = memory;
+    }
+    if (rows.count < lanes) std::memset(panels, 0, panel_floats(v) * sizeof(float));
     for (int run = 0; run < v.runs; ++run) {
-      transpose(packed + size(p * 2 * kLanes) * v.width + size(run) * size(v.padded), v.width, rows, v.run,
+      transpose(packed + size(run) * size(v.padded), v.width, rows.count, v.run,
                 panels + size(run) * size(v.run) * size(lanes), size(lanes));
     }
   }
@@ -91,14 +110,14 @@ inline int taps_of(const View& v) { return v.down.count * v.right.count; }
 inline bool wide_strip(const View& v, int strip) { return v.channels - strip * 2 * kLanes > kLanes; }
 inline size_t strip_floats(const View& v) { return size(taps_of(v) * v.rows) * 2 * kLanes; }
 
-inline void pack_strips(const View& v, const float* packed, float* strips) {
+inline void pack_strips(const View& v, const RowsOf& rows, const float* packed, float* strips) {
   for (int p = 0; p < strips_of(v); ++p, strips += strip_floats(v)) {
     const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
-    float* to = strips;
     for (int tap = 0; tap < taps_of(v); ++tap) {
       const int run = v.joined ? tap / v.right.count : tap, column = v.joined ? tap % v.right.count : 0;
       const float* from = packed + run * v.padded + column * v.channels + p * 2 * kLanes;
-      for (int row = 0; row < v.rows; ++row, from += v.width, to += lanes) {
+      float* to = strips + (tap * v.rows + rows.row) * lanes;
+      for (int row = 0; row < rows.count; ++row, from += v.width, to += lanes) {
         if (some == lanes) {
           copy_vectors(from, wide_strip(v, p), to);
           continue;
@@ -110,36 +129,35 @@ inline void pack_strips(const View& v, const float* packed, float* strips) {
   }
 }
 
-// Weight gradient: the tiles one after another, visit(row, rows, run, lane, two, place) with the numbers before it.
+// Weight gradient: the tiles of some rows, visit(run, lane, two, place) with the numbers of the group before it. The rows are
+// those of one tile of for_tiles.
 template <typename Visit>
-void for_weight_tiles(const View& v, Visit visit) {
-  size_t place = 0;
-  for_tiles(v.rows, [&](int rows, int row) {
-    for (int run = 0; run < v.runs; ++run) {
-      for_vectors(v.padded, [&](int lane, bool two) {
-        visit(row, rows, run, lane, two, place);
-        place += size(rows) * (two ? 2 * kLanes : kLanes);
-      });
-    }
+void for_tiles_of(const View& v, const RowsOf& rows, Visit visit) {
+  size_t place = size(rows.row) * v.width;
+  for (int run = 0; run < v.runs; ++run) {
+    for_vectors(v.padded, [&](int lane, bool two) {
+      visit(run, lane, two, place);
+      place += size(rows.count) * (two ? 2 * kLanes : kLanes);
+    });
+  }
+}
+
+// Packed rows to tiles [tile][number of this part][row][lanes] with `parts` in each tile.
+inline void to_tiles(const View& v, const RowsOf& rows, int parts, int part, const float* packed, float* tiles) {
+  for_tiles_of(v, rows, [&](int run, int lane, bool two, size_t place) {
+    const size_t lanes = two ? 2 * kLanes : kLanes;
+    float* to = tiles + place * size(parts) + size(part * rows.count) * lanes;
+    const float* from = packed + size(run) * size(v.padded) + size(lane);
+    for (int r = 0; r < rows.count; ++r, to += lanes, from += v.width) copy_vectors(from, two, to);
   });
 }
 
-// [row][run][lane] to tiles [tile][number of this part][row][lanes] with `parts` in each tile.
-inline void to_tiles(const View& v, int parts, int part, const float* packed, float* tiles) {
-  for_weight_tiles(v, [&](int row, int rows, int run, int lane, bool two, size_t place) {
+inline void from_tiles(const View& v, const RowsOf& rows, int parts, int part, const float* tiles, float* packed) {
+  for_tiles_of(v, rows, [&](int run, int lane, bool two, size_t place) {
     const size_t lanes = two ? 2 * kLanes : kLanes;
-    float* to = tiles + place * size(parts) + size(part) * size(rows) * lanes;
-    const float* from = packed + size(row) * v.width + size(run) * size(v.padded) + size(lane);
-    for (int r = 0; r < rows; ++r, to += lanes, from += v.width) copy_vectors(from, two, to);
-  });
-}
-
-inline void from_tiles(const View& v, int parts, int part, const float* tiles, float* packed) {
-  for_weight_tiles(v, [&](int row, int rows, int run, int lane, bool two, size_t place) {
-    const size_t lanes = two ? 2 * kLanes : kLanes;
-    const float* from = tiles + place * size(parts) + size(part) * size(rows) * lanes;
-    float* to = packed + size(row) * v.width + size(run) * size(v.padded) + size(lane);
-    for (int r = 0; r < rows; ++r, from += lanes, to += v.width) copy_vectors(from, two, to);
+    const float* from = tiles + place * size(parts) + size(part * rows.count) * lanes;
+    float* to = packed + size(run) * size(v.padded) + size(lane);
+    for (int r = 0; r < rows.count; ++r, from += lanes, to += v.width) copy_vectors(from, two, to);
   });
 }
 
@@ -152,23 +170,32 @@ size_t packed_floats(const UnitLayer& layer) {
 
 void pack_directions(const UnitLayer& layer, int expert, int group, float* scratch, float* directions) {
   const View v = view_of(layer.shape);
-  to_tiles(v, layer.experts, expert, packed_rows(layer, v, expert, group, scratch),
-           directions + size(group) * group_floats(v) * size(layer.experts));
+  float* tiles = directions + size(group) * group_floats(v) * size(layer.experts);
+  for_tiles(v.rows, [&](int count, int row) {
+    const RowsOf rows = {group, row, count};
+    to_tiles(v, rows, layer.experts, expert, packed_rows(layer, v, expert, rows, scratch), tiles);
+  });
 }
 
-// The clipped estimator's derivative at one expert's weights, as a tile's numbers; false where it is 1 for all of them.
-inline bool clip_mask(const float* theta, size_t count, float* mask) {
-  Mask other = {};
-  const Vector one = splat(1.0f);
+// Whether the clipped estimator's derivative is other than 1 at some weight; mostly it is not.
+inline bool clips(const float* weights, size_t count) {
+  Mask outside = {};
   for (size_t i = 0; i < count; i += kLanes) {
-    const Vector t = load(theta + i), m = (t < Vector{} ? -t : t) <= one ? one : Vector{};
-    other |= m != one;
-    store(mask + i, m);
+    const Vector t = load(weights + i);
+    outside |= (t < Vector{} ? -t : t) > splat(1.0f);
   }
   for (int lane = 0; lane < kLanes; ++lane) {
-    if (other[lane] != 0) return true;
+    if (outside[lane] != 0) return true;
   }
   return false;
+}
+
+// Weights to that derivative.
+inline void clip_derivative(size_t count, float* weights) {
+  for (size_t i = 0; i < count; i += kLanes) {
+    const Vector t = load(weights + i);
+    store(weights + i, (t < Vector{} ? -t : t) <= splat(1.0f) ? splat(1.0f) : Vector{});
+  }
 }
 
 }  // namespace

@@ -82,6 +82,12 @@ def test_layers_that_need_several_pieces(
     pytest.fail("no input without values near a jump")
 
 
+def test_bands_that_lie_in_the_padding() -> None:
+    """A map so wide that its rows are worked on in bands, of which the first and the last see nothing."""
+    unit = made((4, 4), (3, 3), (2, 300), batch=2, skip="other", padding=(9, 1), precision="real", activated=False)
+    assert_equal(unit.native(), unit.specified())
+
+
 def test_an_expert_without_samples_has_no_gradient() -> None:
     unit = made(batch=6, experts=3, padding=1)
     assert unit.conv.gate is not None
