@@ -1,7 +1,7 @@
 // ebnet._native.train.Unit: the binary unit on torch's own memory.
 //
-// Tensors come as addresses: taking one as an array costs microseconds, and a unit has about thirty. Their types, shapes and
-// order in memory are checked by the one caller, ebnet.nn.unit.
+// Tensors come as addresses: taking one as an array costs microseconds, and a unit has about thirty. Their types,
+// shapes and order in memory are checked by the one caller, ebnet.nn.unit.
 #include "python/train_unit.h"
 
 #include <nanobind/stl/array.h>

@@ -57,8 +57,8 @@ inline void transpose_square(const float* from, size_t from_line, float* to, siz
   for (size_t i = 0; i < kLanes; ++i) store(to + i * to_line, lines[i]);
 }
 
-// to[place * to_line + line] = from[line * from_line + place] for lines x places, by squares of `kSide`. Where a side is no
-// multiple of it, its last square overlaps the one before.
+// to[place * to_line + line] = from[line * from_line + place] for lines x places, by squares of `kSide`. Where a side
+// is no multiple of it, its last square overlaps the one before.
 template <int kSide>
 inline void transpose_by(const float* from, size_t from_line, int lines, int places, float* to, size_t to_line) {
   for (int line = 0; line < lines; line += kSide) {

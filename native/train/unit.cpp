@@ -173,7 +173,8 @@ UnitSums sums_of(const UnitLayer& layer, Arrays<float>& arrays) {
   return sums;
 }
 
-// The batch norm's gradient. With n = batch * positions, D1 = dbeta / n and D2 = dgamma / n (zero for fixed statistics),
+// The batch norm's gradient. With n = batch * positions, D1 = dbeta / n and D2 = dgamma / n (zero for fixed
+// statistics),
 //   dx = gamma rstd (dn - D1 - h D2),  dn = raw + dmean / positions
 // is `slope` dn's raw part + `offset` per sample + `tilt` (x - mean).
 void input_terms(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept, const UnitSums& sums,

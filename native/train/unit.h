@@ -7,8 +7,8 @@
 //   c_b  = sign(n_b) * theta_e(b)                      the expert convolution; sign and real are told apart below
 //   y    = prelu(scale f_b c_b + bias) + skip
 //
-// The batch statistics are the only barrier of either direction. What lies between x and y never exists as a whole map but for c,
-// which the backward pass needs: as whole numbers of 16 bits where both sides of the convolution are signs.
+// The batch statistics are the only barrier of either direction. What lies between x and y never exists as a whole map
+// but for c, which the backward pass needs: as whole numbers of 16 bits where both sides of the convolution are signs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,8 @@
 
 namespace ebnet {
 
-// The derivative that stands in for that of a sign: 1 (or no sign at all), 1 where abs(v) <= 1 else 0, or 2 - 2 abs(v) there.
+// The derivative that stands in for that of a sign: 1 (or no sign at all), 1 where abs(v) <= 1 else 0, or 2 - 2 abs(v)
+// there.
 enum class Estimator { one, clip, polynomial };
 
 // A null pointer is a part that the unit does not have.
@@ -43,7 +44,9 @@ struct UnitLayer {
   const float* slope = nullptr;
   bool skips = true;  // adds a skip: x itself where none is given
 
-  EBNET_INLINE std::size_t in_plane() const { return static_cast<std::size_t>(shape.in_h) * static_cast<std::size_t>(shape.in_w); }
+  EBNET_INLINE std::size_t in_plane() const {
+    return static_cast<std::size_t>(shape.in_h) * static_cast<std::size_t>(shape.in_w);
+  }
   EBNET_INLINE std::size_t out_plane() const {
     return static_cast<std::size_t>(shape.out_h()) * static_cast<std::size_t>(shape.out_w());
   }
@@ -77,7 +80,7 @@ struct UnitForward {
 // False where the gate's means hold NaN or infinity: then nothing is chosen and y is not written.
 bool unit_forward(const UnitLayer& layer, const UnitForward& io, int threads, DenseLevel level);
 
-// Every gradient that is given is written whole. Without `dskip`, the skip's gradient is dy itself, and dx holds it already where
+// Every gradient that is given is written whole. The gradient of a skip is dy itself; dx holds it already where
 // the skip was x.
 struct UnitBackward {
   const float *x = nullptr, *dy = nullptr;

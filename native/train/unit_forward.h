@@ -1,7 +1,7 @@
 // The unit's forward pass, sample by sample, once the gate has chosen.
 //
-// Scale, bias and PReLU follow the convolution (unit_sums.h) while a group's positions are in a near cache, then they are
-// turned back to torch's order and the skip is added.
+// Scale, bias and PReLU follow the convolution (unit_sums.h) while a group's positions are in a near cache, then they
+// are turned back to torch's order and the skip is added.
 #pragma once
 #include "train/unit_seen.h"
 #include "train/unit_sums.h"
@@ -175,7 +175,8 @@ void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept
       for (int group = 0; group < v.groups; ++group) {
         for (int row = 0; row < v.out_h; row += v.band) {
           const Piece piece = {samples.order + n, least(v.chunk, end - n), row, least(row + v.band, v.out_h)};
-          forward_piece(layer, io, kept, v, normals[group], piece, group, memory.panels + size(group) * of_group, memory);
+          forward_piece(layer, io, kept, v, normals[group], piece, group, memory.panels + size(group) * of_group,
+                        memory);
         }
       }
     }

@@ -2,8 +2,8 @@
 //
 // Backward, with g the dots of the gate and s = softmax(z / tau) (or, for the ablation, sigmoid(z / tau)):
 //
-//   dz = s (g - <s, g>) / tau,  or  g s (1 - s) / tau                            z = gate m + gate_bias
-//   du = df f (1 - f),  dq = (excite^T du) where q > 0                           f = sigmoid(u), u = excite relu(q), q = squeeze m
+//   dz = s (g - <s, g>) / tau,  or  g s (1 - s) / tau              z = gate m + gate_bias
+//   du = df f (1 - f),  dq = (excite^T du) where q > 0             f = sigmoid(u), u = excite relu(q), q = squeeze m
 //   dm = gate^T dz + squeeze^T dq
 //
 // and the weights' gradients are outer products summed over the batch.

@@ -1,15 +1,15 @@
 // Per-sample weight gradients, a tile of registers at a time.
 //
-// The weight gradient of one sample is a product of matrices, G[o][f] = sum over positions l of dc[l][o] * seen[l][f]. It is
-// wanted only in linear forms: summed over samples, and dotted with each expert's weights. So a tile of G (kTileRows x 2
-// vectors) is summed up in registers over the positions, used there for all of them, and forgotten:
+// The weight gradient of one sample is a product of matrices, G[o][f] = sum over positions l of dc[l][o] * seen[l][f].
+// It is wanted only in linear forms: summed over samples, and dotted with each expert's weights. So a tile of G
+// (kTileRows x 2 vectors) is summed up in registers over the positions, used there for all of them, and forgotten:
 //
 //   scores[i] += G_tile * theta[i]_tile    for each expert i
 //   total     += G_tile                    both with G_tile masked where the chosen expert's weights are clipped
 //
-// A tile makes 24 fused multiply-adds (12 with 8 lanes) out of 2 loads and 12 broadcasts per position: bound by arithmetic,
-// not by loads. All forms are linear in G, so a band of a large map is used like a sample of its own. The samples of
-// a piece follow each other at one tile, whose weights of all experts stay in the first cache meanwhile.
+// A tile makes 24 fused multiply-adds (12 with 8 lanes) out of 2 loads and 12 broadcasts per position: bound by
+// arithmetic, not by loads. All forms are linear in G, so a band of a large map is used like a sample of its own. The
+// samples of a piece follow each other at one tile, whose weights of all experts stay in the first cache meanwhile.
 #pragma once
 #include "train/unit_weights.h"
 

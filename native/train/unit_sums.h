@@ -2,10 +2,10 @@
 //
 //   to[l][o] = sum over runs and their numbers k of from[l + run][k] * weights[run][k][o]
 //
-// for up to kTileRows positions l and two vectors of channels o, summed up in registers. Where a position reads and writes
-// is told by a table, so the positions of a tile may come from several samples: where maps are small, weights are not read
-// anew for each sample. Positions of all samples that stand at the same place of the map follow each other; then what
-// none of a tile's positions sees of the map (taps in the padding) is left out for the whole tile.
+// for up to kTileRows positions l and two vectors of channels o, summed up in registers. Where a position reads and
+// writes is told by a table, so the positions of a tile may come from several samples: where maps are small, weights
+// are not read anew for each sample. Positions of all samples that stand at the same place of the map follow each
+// other; then what none of a tile's positions sees of the map (taps in the padding) is left out for the whole tile.
 #pragma once
 #include "train/unit_view.h"
 

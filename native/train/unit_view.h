@@ -1,10 +1,11 @@
 // How a convolution sees one sample, channels last, and how its work is cut.
 //
-// With a group's input as [line][column][channel], the taps of one kernel row that an output position sees are one run of
-// memory (kw * channels numbers; with horizontal dilation kw runs of `channels`). A run's lanes are therefore loaded
+// With a group's input as [line][column][channel], the taps of one kernel row that an output position sees are one run
+// of memory (kw * channels numbers; with horizontal dilation kw runs of `channels`). A run's lanes are therefore loaded
 // straight from the input at position * stride: there are no columns to copy, only the transposed input itself.
 //
-// Taps that see the padding at every position (all but the middle one of a 3x3 kernel on a map of one pixel) are left out.
+// Taps that see the padding at every position (all but the middle one of a 3x3 kernel on a map of one pixel) are left
+// out.
 #pragma once
 #include "base/lanes.h"
 #include "train/tiles.h"
@@ -39,8 +40,8 @@ inline Taps seeing_taps(int kernel, int stride, int pad, int dilation, int in, i
   return taps.count == 0 ? Taps{kernel, 0, 1} : taps;
 }
 
-// Numbers of a piece's input and output: with their gradients they stay in the second cache. Where the weights of a group do
-// not, pieces are larger, so that weights come less often.
+// Numbers of a piece's input and output: with their gradients they stay in the second cache. Where the weights of a
+// group do not, pieces are larger, so that weights come less often.
 constexpr int kPieceFloats = 1 << 16, kPieceFloatsOfManyWeights = 1 << 18, kManyWeights = 1 << 16;
 constexpr int kMostPositions = 512, kLeastPositions = 96;
 

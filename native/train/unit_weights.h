@@ -15,8 +15,8 @@ inline int first_tap(const View& v, int run) {
   return (v.down.first + kernel_row(v, run)) * v.right.all + v.right.first + kernel_column(v, run);
 }
 
-// Some output channels of one group. Their packed weights are [row][run][lane], zero where runs are padded. Only so many are
-// packed at a time as stay in a near cache on their way.
+// Some output channels of one group. Their packed weights are [row][run][lane], zero where runs are padded. Only so
+// many are packed at a time as stay in a near cache on their way.
 struct RowsOf {
   int group, row, count;
 };
@@ -129,8 +129,8 @@ inline void pack_strips(const View& v, const RowsOf& rows, const float* packed, 
   }
 }
 
-// Weight gradient: the tiles of some rows, visit(run, lane, two, place) with the numbers of the group before it. The rows are
-// those of one tile of for_tiles.
+// Weight gradient: the tiles of some rows, visit(run, lane, two, place) with the numbers of the group before it. The
+// rows are those of one tile of for_tiles.
 template <typename Visit>
 void for_tiles_of(const View& v, const RowsOf& rows, Visit visit) {
   size_t place = size(rows.row) * v.width;
