@@ -68,6 +68,7 @@ SHORTER = [
         "a few small photographs, one epoch",
         f"{ONE_EPOCH} {SMALL_PHOTOGRAPHS}",
     ),
+    Shorter(r"ebnet train images", "a few small photographs, one epoch", f"{ONE_EPOCH} {_set(data__size='32')}"),
     Shorter(r"ebnet train imagenette", "the same pictures, decoded once", _set(data__memory_side="40")),
     Shorter(r".*ebnet train imagenet-strong", "a teacher as small", _set(stage__teacher__arch="1121-0.125-1:1:1:1")),
     Shorter(r".*stage\.stage2\.epochs=30", "one epoch", _set(stage__stage2__epochs="1")),
@@ -110,7 +111,7 @@ SHORTER = [
     Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
     Shorter(r"native/fuzz/run\.sh", "thousands of inputs, not a million", "", {"1000000": "5000"}),
-    Shorter(r"pip install -c", "everything is found and chosen, nothing installed", "--dry-run -q"),
+    Shorter(r"pip install (-c|\.)", "everything is found and chosen, nothing installed", "--dry-run -q"),
     Shorter(r"python3 -m venv", "copying pip takes seconds; the next line uses the one here", "--without-pip"),
 ]
 
