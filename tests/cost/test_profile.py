@@ -109,7 +109,7 @@ def test_takes_a_model_a_config_an_arch_or_a_notation() -> None:
 
 def test_wrong_input() -> None:
     with pytest.raises(ArchError):
-        profile("1262")
+        profile("126")
     with pytest.raises(ConfigError, match="input_size=0"):
         profile("1262-2-4:8:8:16", 0)
 

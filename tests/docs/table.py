@@ -94,12 +94,6 @@ SHORTER = [
     Shorter(r"chrt -f 10 python benchmarks/callers\.py", "one round", "--rounds 1"),
     Shorter(r"python benchmarks/throughput\.py", "one thread", "--threads 1"),
     Shorter(r"python benchmarks/training\.py", "one round of one small network", "evidence --rounds 1"),
-    Shorter(
-        r"python benchmarks/expert_conv\.py",
-        "one round of one small layer; the list of layers takes a minute",
-        "--rounds 1 --layers",
-        constants={"LAYERS": "[(64, 1, 8, 16, 3)]"},
-    ),
     Shorter(r"python benchmarks/search\.py", "three seeds instead of 200", "--seeds 3"),
     Shorter(r"python benchmarks/full_scale\.py", "one step of small pictures", "--size 32 --batch 2 --steps 1"),
     Shorter(

@@ -133,8 +133,9 @@ def test_in_a_browser(page_file: Path, browser: Browser) -> None:
     expect(shown).to_have_count(1)
     assert shown.inner_text() != before
 
-    page.locator("#features").scroll_into_view_if_needed()
     dot = page.locator("#features .dot").nth(7)
+    dot.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)  # for the page to stand still: scrolling hides what hovering shows
     dot.hover(force=True)
     expect(page.locator("#tip .picture")).to_be_visible()
     assert "experts" in page.locator("#tip").inner_text()
