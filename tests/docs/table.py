@@ -97,10 +97,16 @@ SHORTER = [
     Shorter(r"python benchmarks/search\.py", "three seeds instead of 200", "--seeds 3"),
     Shorter(r"python benchmarks/full_scale\.py", "one step of small pictures", "--size 32 --batch 2 --steps 1"),
     Shorter(
-        r"ebnet reproduce (?!--list)",
+        r"ebnet reproduce (?!--list|short)",
         "stripes of 8 pixels on a tiny network, one seed of one epoch, without the claims' own lengths",
         f"{TRIED} {STRIPES_IN_MEMORY}",
         {" --data cifar10-folders": ""},
+    ),
+    Shorter(
+        r"ebnet reproduce short",
+        "the same for one claim",
+        f"{TRIED} {STRIPES_IN_MEMORY}",
+        {"short": "mixup", " --data imagenette": ""},
     ),
     Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
