@@ -21,20 +21,17 @@ from rich.table import Table
 from cpu import cpu_name
 from ebnet._native import kernels
 
-# in, out, groups, kernel, stride, input size; stage by stage.
+# Stage by stage: in, out, groups, size of input and output.
+STAGES = [(64, 128, 4, 56, 56), (128, 256, 8, 56, 28), (256, 512, 8, 28, 14), (512, 1024, 16, 14, 7)]
+# in, out, groups, kernel, stride, input size: the first layer of the stage, one of the others, the mixing of groups.
 LAYERS = [
-    (64, 128, 4, 3, 1, 56),
-    (128, 128, 4, 3, 1, 56),
-    (128, 128, 1, 1, 1, 56),
-    (128, 256, 8, 3, 2, 56),
-    (256, 256, 8, 3, 1, 28),
-    (256, 256, 1, 1, 1, 28),
-    (256, 512, 8, 3, 2, 28),
-    (512, 512, 8, 3, 1, 14),
-    (512, 512, 1, 1, 1, 14),
-    (512, 1024, 16, 3, 2, 14),
-    (1024, 1024, 16, 3, 1, 7),
-    (1024, 1024, 1, 1, 1, 7),
+    layer
+    for inputs, outputs, groups, before, after in STAGES
+    for layer in (
+        (inputs, outputs, groups, 3, before // after, before),
+        (outputs, outputs, groups, 3, 1, after),
+        (outputs, outputs, 1, 1, 1, after),
+    )
 ]
 # Of no layer of the network: the 3x3 kernel with 256 channels that others measure theirs with.
 YARDSTICKS = [(256, 256, 1, 3, 1, 14)]

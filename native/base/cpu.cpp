@@ -112,18 +112,8 @@ DenseLevel dense_level(Isa isa) {
 }
 
 const char* dense_level_name(DenseLevel level) {
-  switch (level) {
-    case DenseLevel::avx512:
-      return "avx512";
-    case DenseLevel::avx2:
-      return "avx2";
-    case DenseLevel::neon:
-      return "neon";
-    case DenseLevel::simd128:
-      return "simd128";
-    default:
-      return "scalar";
-  }
+  static constexpr const char* kNames[] = {"scalar", "simd128", "neon", "avx2", "avx512"};
+  return kNames[static_cast<int>(level)];
 }
 
 bool cpu_supports(Int8Level level) {

@@ -39,6 +39,23 @@ DenseLevel dense_level(Isa isa);
 bool cpu_supports(DenseLevel level);
 const char* dense_level_name(DenseLevel level);
 
+// One table of kernels for each level; null for those that another machine's build has.
+template <typename Kernels>
+struct PerLevel {
+  const Kernels *scalar, *avx2, *avx512, *neon = nullptr, *simd128 = nullptr;
+
+  const Kernels& at(DenseLevel level) const {
+    const Kernels* found[] = {scalar, simd128, neon, avx2, avx512};
+    const Kernels* kernels = found[static_cast<int>(level)];
+    return kernels != nullptr ? *kernels : *scalar;
+  }
+};
+#ifdef EBNET_X86_64
+#define EBNET_ON_X86_64(kernels) &(kernels)
+#else
+#define EBNET_ON_X86_64(kernels) nullptr
+#endif
+
 // How the int8 layers multiply bytes.
 enum class Int8Level { scalar, avx2, vnni };
 

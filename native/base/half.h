@@ -1,7 +1,8 @@
 // IEEE half precision: kept as its bits, widened to single exactly, narrowed to the nearest.
 #pragma once
 #include <cstdint>
-#include <cstring>
+
+#include "base/float_bits.h"
 
 namespace ebnet {
 
@@ -29,15 +30,12 @@ inline float half_to_float(Half half) {
     }
     word |= (exponent << 23) | ((fraction & 0x3FFu) << 13);
   }
-  float value = 0.0f;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
+  return float_of_bits(word);
 }
 
 // To the nearest, ties to even; past the largest half, infinity. A NaN stays one.
 inline Half float_to_half(float value) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, &value, sizeof word);
+  const std::uint32_t word = bits_of_float(value);
   const auto sign = static_cast<Half>((word >> 16) & 0x8000u);
   const std::uint32_t magnitude = word & 0x7FFFFFFFu;
   std::uint32_t half = 0;

@@ -293,21 +293,8 @@ class Parser {
 }  // namespace
 
 const char* kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::Null:
-      return "null";
-    case Kind::Bool:
-      return "true or false";
-    case Kind::Number:
-      return "a number";
-    case Kind::String:
-      return "a string";
-    case Kind::Array:
-      return "a list";
-    case Kind::Object:
-      return "a table";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"null", "true or false", "a number", "a string", "a list", "a table"};
+  return kNames[static_cast<int>(kind)];
 }
 
 const Value* Value::find(std::string_view key) const {

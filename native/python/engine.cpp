@@ -130,25 +130,19 @@ Poll signals() {
   return PyThread_get_thread_ident() == main_thread ? Poll(interrupted) : Poll();
 }
 
-// The path is bytes, as the file system has it: not every name is UTF-8.
-std::unique_ptr<Engine> load(const nb::bytes& path, int threads, const std::string& stream,
-                             std::uint64_t work,
+// A file of that name, or in memory the file itself. The path is bytes, as the file system has it: not every name is
+// UTF-8.
+template <bool kInMemory>
+std::unique_ptr<Engine> load(const nb::bytes& file, int threads, const std::string& stream, std::uint64_t work,
                              std::uint64_t memory, int side) {
   Options options = {threads, stream_type_of(stream), {}, {}};
   options.limits.set(work, memory, side);
   std::unique_ptr<Engine> engine;
-  const std::string name(path.c_str(), path.size());
-  without_gil([&] { return Engine::load_file(name, options, &engine); });
-  return engine;
-}
-
-std::unique_ptr<Engine> load_memory(const nb::bytes& data, int threads, const std::string& stream,
-                             std::uint64_t work,
-                             std::uint64_t memory, int side) {
-  Options options = {threads, stream_type_of(stream), {}, {}};
-  options.limits.set(work, memory, side);
-  std::unique_ptr<Engine> engine;
-  without_gil([&] { return Engine::load(std::make_shared<MemorySource>(data.data(), data.size()), options, &engine); });
+  const std::string name(file.c_str(), kInMemory ? 0 : file.size());
+  without_gil([&] {
+    if (!kInMemory) return Engine::load_file(name, options, &engine);
+    return Engine::load(std::make_shared<MemorySource>(file.data(), file.size()), options, &engine);
+  });
   return engine;
 }
 
@@ -198,9 +192,9 @@ nb::list profile(Engine& engine, const Array& array) {
 
 void bind_engine(nb::module_& module) {
   nb::class_<Engine>(module, "Engine", "A packed network, ready to run.")
-      .def_static("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("stream"),
+      .def_static("load", &load<false>, nb::arg("path"), nb::arg("threads"), nb::arg("stream"),
                   nb::arg("work") = 0, nb::arg("memory") = 0, nb::arg("side") = 0)
-      .def_static("load_memory", &load_memory, nb::arg("data"), nb::arg("threads"), nb::arg("stream") = "fp32",
+      .def_static("load_memory", &load<true>, nb::arg("data"), nb::arg("threads"), nb::arg("stream") = "fp32",
                   nb::arg("work") = 0, nb::arg("memory") = 0, nb::arg("side") = 0)
       .def("run", &run, nb::arg("images"), "(logits [batch, classes], experts [layers, batch])")
       .def("trace", &trace, nb::arg("images"), "run's results and every op's value as [batch, pixels * channels]")

@@ -187,13 +187,6 @@ void check_linear(DenseLevel level) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_levels(argc, argv, 200, failures, [](DenseLevel level, int cases) {
-    for (int i = 0; i < cases; ++i) {
-      check_conv(level);
-      check_conv_of_halves(level);
-      check_conv_in_place(level);
-      check_pools(level);
-      check_linear(level);
-    }
-  });
+  return run_levels(argc, argv, 200, failures,
+                    in_each_case(check_conv, check_conv_of_halves, check_conv_in_place, check_pools, check_linear));
 }

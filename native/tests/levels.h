@@ -40,4 +40,12 @@ int run_levels(int argc, char** argv, int usual, const int& failures, Check chec
   return failures == 0 ? 0 : 1;
 }
 
+// For `run_levels`: all these checks in each case.
+template <typename... Checks>
+auto in_each_case(Checks... checks) {
+  return [=](DenseLevel level, int cases) {
+    for (int i = 0; i < cases; ++i) (checks(level), ...);
+  };
+}
+
 }  // namespace ebnet

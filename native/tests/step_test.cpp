@@ -250,12 +250,6 @@ void check_images(DenseLevel level) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_levels(argc, argv, 300, failures, [](DenseLevel level, int cases) {
-    for (int i = 0; i < cases; ++i) {
-      check_real_layer(level);
-      check_max_pool(level);
-      check_adam(level);
-      check_images(level);
-    }
-  });
+  return run_levels(argc, argv, 300, failures,
+                    in_each_case(check_real_layer, check_max_pool, check_adam, check_images));
 }

@@ -83,12 +83,7 @@ class Coefficients {
 }  // namespace
 
 const StepKernels& step_kernels(DenseLevel level) {
-#ifdef EBNET_X86_64
-  if (level == DenseLevel::avx512) return kStepAvx512;
-  if (level == DenseLevel::avx2) return kStepAvx2;
-#endif
-  (void)level;
-  return kStepPortable;
+  return PerLevel<StepKernels>{&kStepPortable, EBNET_ON_X86_64(kStepAvx2), EBNET_ON_X86_64(kStepAvx512)}.at(level);
 }
 
 RealTiles::RealTiles(const RealLayer& layer) {

@@ -13,12 +13,7 @@ namespace ebnet {
 namespace {
 
 const UnitKernels& kernels(DenseLevel level) {
-#ifdef EBNET_X86_64
-  if (level == DenseLevel::avx512) return kUnitAvx512;
-  if (level == DenseLevel::avx2) return kUnitAvx2;
-#endif
-  (void)level;
-  return kUnitPortable;
+  return PerLevel<UnitKernels>{&kUnitPortable, EBNET_ON_X86_64(kUnitAvx2), EBNET_ON_X86_64(kUnitAvx512)}.at(level);
 }
 
 std::size_t size(int value) { return static_cast<std::size_t>(value); }

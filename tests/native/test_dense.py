@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ebnet._native import kernels
 from tests.native.binary_case import Shape, pack_planes
+from tests.native.levels import SEEDS, each_level, few
 
-RUNS_HERE = dict(kernels.dense_levels())
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture(params=list(RUNS_HERE))
-def level(request: pytest.FixtureRequest) -> str:
-    if not RUNS_HERE[request.param]:
-        pytest.skip(f"this CPU has not the instructions of the level {request.param}")
-    return str(request.param)
+FEW = few(40)
+level = each_level(kernels.dense_levels())
 
 
 def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -6,21 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ebnet._native import kernels
+from tests.native.levels import SEEDS, each_level, few
 
-RUNS_HERE = dict(kernels.int8_levels())
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture(params=list(RUNS_HERE))
-def level(request: pytest.FixtureRequest) -> str:
-    if not RUNS_HERE[request.param]:
-        pytest.skip(f"this CPU has not the instructions of the level {request.param}")
-    return str(request.param)
+FEW = few(60)
+level = each_level(kernels.int8_levels())
 
 
 @dataclass
@@ -127,7 +120,7 @@ def test_reals(level: str, case: Case) -> None:
 def test_levels_agree_in_every_bit(case: Case, step: float, zero: int, data: st.DataObject) -> None:
     shape = case.sums().shape
     split = data.draw(st.integers(0, shape[0]))
-    levels = [name for name, runs in RUNS_HERE.items() if runs]
+    levels = [name for name, runs in kernels.int8_levels() if runs]
     for dtype in (np.float32, np.uint8):
         results = [np.zeros((*shape[:2], shape[2] + 1), dtype) for _ in levels]
         for name, result in zip(levels, results, strict=True):

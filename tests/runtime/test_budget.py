@@ -18,6 +18,13 @@ from tests.runtime.tiny_file import TinyFile
 SECONDS, MEGABYTES = 1.0, 100
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.ebn"
+    file.write_bytes(TinyFile().content())
+    return file
+
+
 def program(channels: int, middle: list[dict[str, Any]], tensors: dict[str, np.ndarray], out: int) -> TinyFile:
     """`middle` between an image of `channels` channels and the classifier of `out` channels."""
     file = TinyFile()
@@ -90,9 +97,7 @@ def test_a_size_out_of_proportion_is_refused_by_the_reader() -> None:
     Engine.load_memory(file.content(), 1, side=8192)
 
 
-def test_the_caller_sets_the_limits(tmp_path: Path) -> None:
-    path = tmp_path / "tiny.ebn"
-    path.write_bytes(TinyFile().content())
+def test_the_caller_sets_the_limits(path: Path) -> None:
     images = np.zeros((1, 8, 8, 3), np.uint8)
     ebnet.load(path)(images)
     for limits, words in (
@@ -103,7 +108,7 @@ def test_the_caller_sets_the_limits(tmp_path: Path) -> None:
             ebnet.load(path, limits=limits)(images)
     with pytest.raises(ShapeError, match="InputSizeInvalid"):
         ebnet.load(path, limits=ebnet.Limits(side=8))(np.zeros((1, 9, 9, 3), np.uint8))
-    costly = tmp_path / "costly.ebn"
+    costly = path.with_name("costly.ebn")
     costly.write_bytes(pools("avgpool", 20, 7).content())
     with pytest.raises(ShapeError, match="PlanTooLarge"):
         ebnet.load(costly)(np.zeros((1, 28, 28, 1), np.uint8))
@@ -160,9 +165,7 @@ def test_logits_that_are_no_numbers_are_an_error() -> None:
         engine.run(np.full((1, 8, 8, 3), 200, np.uint8))
 
 
-def test_threads_that_cannot_be_started_are_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "tiny.ebn"
-    path.write_bytes(TinyFile().content())
+def test_threads_that_cannot_be_started_are_an_error(path: Path) -> None:
     code = (
         "import resource, sys, ebnet; from ebnet.errors import ConfigError; ebnet.load(sys.argv[1])\n"
         "pages = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
@@ -177,10 +180,8 @@ def test_threads_that_cannot_be_started_are_an_error(tmp_path: Path) -> None:
     assert result.stdout.endswith("\n2\n")
 
 
-def test_a_forked_child_ends_by_itself(tmp_path: Path) -> None:
+def test_a_forked_child_ends_by_itself(path: Path) -> None:
     """Destructors included: the child has none of the threads that wait on the parent's conditions."""
-    path = tmp_path / "tiny.ebn"
-    path.write_bytes(TinyFile().content())
     code = (
         "import os, sys, time, numpy as np, ebnet\n"
         "images = np.zeros((4, 8, 8, 3), np.uint8); engine = ebnet.load(sys.argv[1], threads=4)\n"

@@ -1,7 +1,6 @@
 """The engine as a user meets it."""
 
 import os
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from PIL import Image
 import ebnet
 from ebnet.errors import ConfigError, DataError, NonFiniteError, ShapeError
 from ebnet.runtime.preprocessing import Preprocessing
+from tests.at_once import at_once
 from tests.packing.networks import random_network
 from tests.runtime.tiny_file import TinyFile
 
@@ -85,11 +85,7 @@ def test_many_threads_share_engines(path: Path) -> None:
             if not np.array_equal(engines[(seed + i) % 2](inputs[which]), expected[which]):
                 wrong.append((seed, i))
 
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    at_once(work, 6)
     assert not wrong
 
 

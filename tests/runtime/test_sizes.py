@@ -1,7 +1,6 @@
 """Sizes that change on one engine: every kernel is right at each of them, whatever was run before."""
 
 import subprocess
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 
 import ebnet
 from ebnet._native import kernels
+from tests.at_once import at_once
 from tests.native import emulated
 from tests.packing.networks import random_network
 
@@ -88,11 +88,7 @@ def test_threads_on_one_engine_get_their_own_answers(network: Path) -> None:
             if not ((logits == expected[side].logits).all() and (experts == expected[side].experts).all()):
                 wrong.append(side)
 
-    callers = [threading.Thread(target=caller, args=(first,)) for first in range(8)]
-    for thread in callers:
-        thread.start()
-    for thread in callers:
-        thread.join()
+    at_once(caller, 8)
     assert not wrong
     sessions = engine.session_bytes
     assert 1 <= len(sessions) <= 8

@@ -62,26 +62,28 @@ def program(
     pass
 
 
-app.command("summary")(summary.summary)
-app.command("memory")(memory.memory)
-app.command("import-official")(import_official.import_official)
-app.command("train")(train.train)
-app.command("eval")(eval.eval)
-app.command("pack")(pack.pack)
-app.command("inspect")(inspect.inspect)
-app.command("predict")(predict.predict)
-app.command("verify")(verify.verify)
-app.command("bench")(bench.bench)
-app.command("export-onnx")(export_onnx.export_onnx)
-app.command("export-web")(export_web.export_web)
-app.add_typer(data.data, name="data")
-app.add_typer(search.search, name="search")
-app.add_typer(zoo.zoo, name="zoo")
-app.command("reproduce")(reproduce.reproduce)
-app.command("results")(results.results)
-app.command("demo")(demo.demo)
-app.command("report")(report.report)
-app.command("serve")(serve.serve)
+for command in (
+    summary.summary,
+    memory.memory,
+    import_official.import_official,
+    train.train,
+    eval.eval,
+    pack.pack,
+    inspect.inspect,
+    predict.predict,
+    verify.verify,
+    bench.bench,
+    export_onnx.export_onnx,
+    export_web.export_web,
+    reproduce.reproduce,
+    results.results,
+    demo.demo,
+    report.report,
+    serve.serve,
+):
+    app.command()(command)  # under the function's name
+for name, group in {"data": data.data, "search": search.search, "zoo": zoo.zoo}.items():
+    app.add_typer(group, name=name)
 speak_plainly(app)
 
 

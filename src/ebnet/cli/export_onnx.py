@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 
 def export_onnx(
@@ -19,10 +18,4 @@ def export_onnx(
     from ebnet.packing.source import open_packable
 
     write(open_packable(source).model, output)
-    console = Console()
-    console.print(
-        f"{output}: {output.stat().st_size / 1e6:.2f} MB, input images, output logits",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    typer.echo(f"{output}: {output.stat().st_size / 1e6:.2f} MB, input images, output logits")

@@ -21,15 +21,9 @@ def export_web(
 
         ebnet export-web net.ebn -o web-page
     """
-    from rich.console import Console
 
     from ebnet.web.site import export
 
     written = export(file, output)
     size = sum(path.stat().st_size for path in written)
-    Console().print(
-        f"{output}: {len(written)} files, {size / 1000:.0f} kB; `python -m http.server -d {output}` shows it",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    typer.echo(f"{output}: {len(written)} files, {size / 1000:.0f} kB; `python -m http.server -d {output}` shows it")

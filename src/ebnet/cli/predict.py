@@ -86,4 +86,4 @@ def _table(file: str, images: list[Path], out: Path, top: int, processes: int | 
         return
     fate = f", {outcome.unreadable} of them unreadable (see the column `error`)" if outcome.unreadable else ""
     again = f" ({outcome.taken_up} from before the stop)" if outcome.taken_up else ""
-    Console().print(f"{out}: {outcome.images} images{again}{fate}", highlight=False, markup=False, soft_wrap=True)
+    typer.echo(f"{out}: {outcome.images} images{again}{fate}")

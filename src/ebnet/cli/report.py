@@ -24,7 +24,6 @@ def report(
 
         ebnet bench net.ebn --json > bench.json && ebnet report runs/demo --bench bench.json
     """
-    from rich.console import Console
 
     from ebnet.errors import ConfigError
     from ebnet.report.source import make_report
@@ -39,15 +38,9 @@ def report(
 
         made = replace(made, panel=live_panel(live))
     made.write(output)
-    console = Console()
-    console.print(
-        f"{output}: {output.stat().st_size / 1e6:.2f} MB, {len(made.figures)} figures",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    typer.echo(f"{output}: {output.stat().st_size / 1e6:.2f} MB, {len(made.figures)} figures")
     if figures is not None:
         from ebnet.report.plots import save_figures
 
         written = save_figures(made.figures, figures)
-        console.print(f"{figures}: {len(written)} files", highlight=False, markup=False, soft_wrap=True)
+        typer.echo(f"{figures}: {len(written)} files")
