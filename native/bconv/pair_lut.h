@@ -81,12 +81,28 @@ __attribute__((noinline)) void lookup_columns(const Line& line, int pair, int pa
     const std::uint16_t* codes = line.codes + static_cast<std::size_t>(pair) * line.pair_codes;
     Sums<kPairs, kBlocks> sums;
     sums.clear();
+#ifdef EBNET_SIMD128  // a browser's compiler keeps sums in registers where there is one loop, hardly where there are three
+#pragma clang loop unroll(disable)
+#else
 #pragma GCC unroll 3
+#endif
     for (int ky = 0; ky < 3; ky += kRowsHeld) {
       for (int row = ky; row < 3 && row < ky + kRowsHeld; ++row, codes += line.kernel_row_codes - kNibbles) {
         for (int n = kNibbles; n > 0; --n, ++codes, weights += 3 * kBlocks * kLanes) {
-          const Weights<kBlocks> three(weights);
           Bytes first = table_row(codes[0]);
+          if constexpr (kManyRegisters) {
+            Bytes rows[kPairs][3];
+#pragma GCC unroll 4
+            for (int p = 0; p < kPairs; ++p) {
+              const std::uint16_t* at = codes + 2 * kStride * p * kNibbles;
+              rows[p][0] = kStride == 1 ? first : table_row(at[0]);
+              rows[p][1] = table_row(at[kNibbles]);
+              rows[p][2] = first = table_row(at[2 * kNibbles]);
+            }
+            sums.add(rows, weights);
+            continue;
+          }
+          const Weights<kBlocks> three(weights);
 #pragma GCC unroll 4
           for (int p = 0; p < kPairs; ++p) {
             const std::uint16_t* at = codes + 2 * kStride * p * kNibbles;
@@ -128,6 +144,16 @@ __attribute__((noinline)) void lookup_taps(const Line& line, int pair, int pairs
           held += some;
           left -= some;
           for (; some > 0; --some, codes += 3, weights += 3 * kBlocks * kLanes) {
+            if constexpr (kManyRegisters) {
+              Bytes rows[kPairs][3];
+#pragma GCC unroll 4
+              for (int p = 0; p < kPairs; ++p) {
+                const std::uint16_t* at = codes + static_cast<std::size_t>(p) * line.pair_codes;
+                for (int k = 0; k < 3; ++k) rows[p][k] = table_row(at[k]);
+              }
+              sums.add(rows, weights);
+              continue;
+            }
             const Weights<kBlocks> three(weights);
 #pragma GCC unroll 4
             for (int p = 0; p < kPairs; ++p) {
@@ -168,7 +194,7 @@ void lookup(const Line& line, int pair, int pairs, Counts& counts) {
   lookup_taps<kPairs, kBlocks>(line, pair, pairs, 0, counts);
 }
 
-// Sums of kTile pairs and blocks are kept in registers, two for each.
+// Sums of as many pairs and blocks are kept in registers, two for each.
 constexpr int kTile = kManyRegisters ? 8 : 4;
 
 void lookup_tile(const Line& line, int blocks, int pair, int pairs, Counts& counts) {
@@ -284,9 +310,9 @@ void run_strip(const ConvTask& task, const Layout& layout, bool whole, const Str
   }
 }
 
-void run(const ConvTask& task, int most_blocks) {
+void run(const ConvTask& task, Machine machine, int most_blocks) {
   const ConvShape& s = *task.shape;
-  const Layout layout(s, {kLanes, kTile}, most_blocks);
+  const Layout layout(s, machine, most_blocks);
   const bool whole = is_whole(s, *task.epilogue);
   clear_rows(s, *task.epilogue, whole, task.row_begin, task.row_end);
   if (layout.flat) {

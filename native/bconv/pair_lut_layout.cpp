@@ -23,10 +23,10 @@ Layout::Layout(const ConvShape& s, Machine machine, int most_blocks) {
   pitch = columns ? nibbles : (nibbles + 2) / 3 * 3;
   triples = s.taps() * pitch / 3;
   blocks = (s.out_per_group() + machine.lanes - 1) / machine.lanes;
-  // Four blocks leave registers for one pair or two: a pair alone shares no rows of the table between columns. Weights
-  // should fill no more than half of L1.
-  const bool four = blocks >= 4 && !(columns && machine.tile == 4) && 3 * triples * 4 * machine.lanes <= kWeightsOfFour;
-  tile_blocks = std::min(most_blocks, blocks == 1 ? 1 : four ? 4 : 2);
+  // Where lookups are columns, two pairs at least, which share rows of the table. Weights should fill no more than half
+  // of L1.
+  const bool four = blocks >= 4 && 3 * triples * 4 * machine.lanes <= kWeightsOfFour;
+  tile_blocks = std::min({most_blocks, columns ? machine.tile / 2 : 4, blocks == 1 ? 1 : four ? 4 : 2});
   const std::size_t position_bytes = static_cast<std::size_t>(pitch) * sizeof(std::uint16_t);
   if (flat) {
     const int budget = static_cast<int>(kCodeBudget / position_bytes) * 2;  // a position codes two pixels

@@ -81,17 +81,28 @@ struct Sums {
   EBNET_INLINE void add(int p, Bytes first, Bytes second, Bytes third, const Weights<kBlocks>& weights) {
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      const Bytes s = weights.look_up(first, b, 0) + weights.look_up(second, b, 1) + weights.look_up(third, b, 2);
-      total[p][b] = kept(total[p][b] + s);
-      high[p][b] = kept(high[p][b] + high_fields(s));
+      add_to(p, b, weights.look_up(first, b, 0) + weights.look_up(second, b, 1) + weights.look_up(third, b, 2));
     }
   }
 
-  // s >> 4, of two bytes at a time: pair_lut.h tells what becomes of the bits that stray. Lookups and shifts share two
-  // of x86's four vector pipes: a multiplication takes another, where there is a register for its constant.
-  static EBNET_INLINE Bytes high_fields(Bytes s) {
-    const Words words = reinterpret_cast<Words>(s);
-    return reinterpret_cast<Bytes>(kBlocks == 1 ? words >> 4 : shifted_by_product(words));
+  // The same of all pairs, for machines with registers for all their rows: a block's weights are loaded once.
+  EBNET_INLINE void add(const Bytes (&rows)[kPairs][3], const std::uint8_t* weights) {
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b, weights += 3 * kLanes) {
+      const Bytes first = load<Bytes>(weights), second = load<Bytes>(weights + kLanes);
+      const Bytes third = load<Bytes>(weights + 2 * kLanes);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPairs; ++p) {
+        add_to(p, b, look_up(rows[p][0], first) + look_up(rows[p][1], second) + look_up(rows[p][2], third));
+      }
+    }
+  }
+
+  // A sum of three lookups. Lookups and shifts share two of x86's four vector pipes: a multiplication takes another, where
+  // there is a register for its constant.
+  EBNET_INLINE void add_to(int p, int b, Bytes s) {
+    total[p][b] = kept(total[p][b] + s);
+    high[p][b] = kept(kBlocks == 1 ? add_shifted(high[p][b], s) : add_shifted_by_product(high[p][b], s));
   }
 
   // Hands the sums over to the tile's pixels from `pixel` on, and sums up anew. `index` counts the flushes of a pixel.
@@ -106,8 +117,8 @@ struct Sums {
       for (int p = 0; p < kPairs; ++p) {
         const Bytes sixteen_high = bytes(words(high[p][b]) << 4) & 0xf0;
         const Bytes first = total[p][b] - sixteen_high;
-        const Bytes strayed = bytes(words(first) >> 4 & 0x00f0);
-        const Bytes second = high[p][b] - strayed;
+        const Bytes strayed = bytes(words(first) >> 4 & 0x00f0);  // pair_lut.h tells where these bits come from
+        const Bytes second = kShiftsStray ? high[p][b] - strayed : high[p][b];
         hand_over(first, index, last, held + 2 * p * kLanes, twice + 2 * p * kLanes);
         hand_over(second, index, last, held + (2 * p + 1) * kLanes, twice + (2 * p + 1) * kLanes);
       }

@@ -41,9 +41,15 @@ EBNET_INLINE Bytes kept(Bytes value) {
   return value;
 }
 
-// Each word >> 4 by a multiplication, which takes another of the CPU's pipes than shifts and lookups do.
-EBNET_INLINE Words shifted_by_product(Words words) {
-  return reinterpret_cast<Words>(_mm256_mulhi_epu16(raw(words), _mm256_set1_epi16(1 << 12)));
+// to + (from >> 4). The CPU shifts no bytes, but words: the upper bits of an even byte come from the odd one.
+constexpr bool kShiftsStray = true;
+EBNET_INLINE Bytes add_shifted(Bytes to, Bytes from) {
+  return to + reinterpret_cast<Bytes>(reinterpret_cast<Words>(from) >> 4);
+}
+
+// The same by a multiplication, which takes another of the CPU's pipes than shifts and lookups do.
+EBNET_INLINE Bytes add_shifted_by_product(Bytes to, Bytes from) {
+  return to + reinterpret_cast<Bytes>(_mm256_mulhi_epu16(raw(from), _mm256_set1_epi16(1 << 12)));
 }
 
 // Interleaving works on the halves of vectors: the lane of a channel is such that after bytes were interleaved twice,

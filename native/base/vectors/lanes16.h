@@ -11,7 +11,7 @@ EBNET_INLINE Bytes load_table(const std::uint8_t* row) { return load<Bytes>(row)
 
 EBNET_INLINE Bytes kept(Bytes value) { return value; }
 
-EBNET_INLINE Words shifted_by_product(Words words) { return words >> 4; }
+EBNET_INLINE Bytes add_shifted_by_product(Bytes to, Bytes from) { return add_shifted(to, from); }
 
 EBNET_INLINE Words twice_sums(Bytes a, Bytes b, bool upper) {
   const Words sums = upper ? upper_words(a) + upper_words(b) : lower_words(a) + lower_words(b);

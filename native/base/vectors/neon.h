@@ -21,6 +21,12 @@ EBNET_INLINE Bytes look_up(Bytes table, Bytes index) {
 
 EBNET_INLINE Bytes look_up(Bytes table, const std::uint8_t* index) { return look_up(table, load<Bytes>(index)); }
 
+// to + (from >> 4), in one instruction and byte by byte.
+constexpr bool kShiftsStray = false;
+EBNET_INLINE Bytes add_shifted(Bytes to, Bytes from) {
+  return reinterpret_cast<Bytes>(vsraq_n_u8(reinterpret_cast<uint8x16_t>(to), reinterpret_cast<uint8x16_t>(from), 4));
+}
+
 EBNET_INLINE Words lower_words(Bytes bytes) {
   return reinterpret_cast<Words>(vmovl_u8(vget_low_u8(reinterpret_cast<uint8x16_t>(bytes))));
 }

@@ -23,6 +23,12 @@ EBNET_INLINE Bytes look_up(Bytes table, Bytes index) {
 
 EBNET_INLINE Bytes look_up(Bytes table, const std::uint8_t* index) { return look_up(table, load<Bytes>(index)); }
 
+// to + (from >> 4). x86 shifts no bytes, but words: the upper bits of an even byte come from the odd one.
+constexpr bool kShiftsStray = true;
+EBNET_INLINE Bytes add_shifted(Bytes to, Bytes from) {
+  return to + reinterpret_cast<Bytes>(reinterpret_cast<Words>(from) >> 4);
+}
+
 EBNET_INLINE Words lower_words(Bytes bytes) {
   return reinterpret_cast<Words>(wasm_u16x8_extend_low_u8x16(reinterpret_cast<v128_t>(bytes)));
 }
