@@ -5,6 +5,6 @@
 
 namespace ebnet::pair_lut {
 
-void run_avx2(const ConvTask& task, int most_blocks) { run(task, kAvx2, most_blocks); }
+void run_avx2(const ConvTask& task, int most_blocks) { run(task, most_blocks); }
 
 }  // namespace ebnet::pair_lut

@@ -5,6 +5,6 @@
 
 namespace ebnet::pair_lut {
 
-void run_neon(const ConvTask& task, int most_blocks) { run(task, kNeon, most_blocks); }
+void run_neon(const ConvTask& task, int most_blocks) { run(task, most_blocks); }
 
 }  // namespace ebnet::pair_lut

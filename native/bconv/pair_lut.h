@@ -310,9 +310,9 @@ void run_strip(const ConvTask& task, const Layout& layout, bool whole, const Str
   }
 }
 
-void run(const ConvTask& task, Machine machine, int most_blocks) {
+void run(const ConvTask& task, int most_blocks) {
   const ConvShape& s = *task.shape;
-  const Layout layout(s, machine, most_blocks);
+  const Layout layout(s, {kLanes, kTile}, most_blocks);
   const bool whole = is_whole(s, *task.epilogue);
   clear_rows(s, *task.epilogue, whole, task.row_begin, task.row_end);
   if (layout.flat) {

@@ -5,6 +5,6 @@
 
 namespace ebnet::pair_lut {
 
-void run_simd128(const ConvTask& task, int most_blocks) { run(task, kSimd128, most_blocks); }
+void run_simd128(const ConvTask& task, int most_blocks) { run(task, most_blocks); }
 
 }  // namespace ebnet::pair_lut
