@@ -1,15 +1,13 @@
 // A layer of made-up data: what kernels are timed and proved on.
 #pragma once
-#include <cstdint>
-#include <vector>
-
+#include "base/aligned.h"
 #include "base/shape.h"
 
 namespace ebnet {
 
 struct MadeUpLayer {
-  std::vector<std::uint8_t> canonical;  // of one expert
-  std::vector<std::uint64_t> input;     // a bit plane
+  AlignedBytes canonical;  // of one expert
+  AlignedBytes input;      // a bit plane, in 64-bit words
 };
 
 // The same for a shape every time; bits that are not used are 0 as everywhere.

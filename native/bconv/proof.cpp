@@ -1,7 +1,5 @@
 #include "bconv/proof.h"
 
-#include <cmath>
-
 #include "bconv/kernels.h"
 #include "bconv/made_up.h"
 #include "bconv/timing.h"
@@ -30,7 +28,7 @@ Numbers run(const Kernel& kernel, const ConvShape& shape, const MadeUpLayer& lay
   numbers.stream.resize(pixels * channels);
   numbers.row_sums.resize(z(shape.out_h()) * channels);
   numbers.bits.resize(pixels * bit_words_per_pixel(shape.out_channels, shape.out_channels));
-  for (std::size_t i = 0; i < numbers.stream.size(); ++i) numbers.stream[i] = std::sin(static_cast<float>(i));
+  for (std::size_t i = 0; i < numbers.stream.size(); ++i) numbers.stream[i] = 0.01f * static_cast<float>(i * 37 % 201) - 1.0f;
   std::vector<float> scale(channels), slope(channels), bn_shift(channels);
   for (std::size_t c = 0; c < channels; ++c) {
     scale[c] = 0.02f + 0.001f * static_cast<float>(c % 17);
@@ -50,8 +48,8 @@ Numbers run(const Kernel& kernel, const ConvShape& shape, const MadeUpLayer& lay
   const PackedWeights weights = kernel.prepare(layer.canonical.data(), shape);
   AlignedBytes scratch(kernel.scratch_bytes(shape));
   const int half = shape.out_h() / 2;
-  kernel.run({&shape, &weights, layer.input.data(), &e, 0, half, scratch.data()});
-  kernel.run({&shape, &weights, layer.input.data(), &e, half, shape.out_h(), scratch.data()});
+  kernel.run({&shape, &weights, layer.input.as<std::uint64_t>(), &e, 0, half, scratch.data()});
+  kernel.run({&shape, &weights, layer.input.as<std::uint64_t>(), &e, half, shape.out_h(), scratch.data()});
   return numbers;
 }
 

@@ -33,23 +33,23 @@ KernelTiming::KernelTiming(const Kernel& kernel, const ConvShape& shape) : kerne
   const std::size_t channels = z(shape_.out_channels);
   const std::size_t pixels = z(shape_.out_h()) * z(shape_.out_w());
   parameters_.assign(channels, 0.01f);
-  stream_.assign(pixels * channels, 0.0f);
-  row_sums_.resize(z(shape_.out_h()) * channels);
-  bits_.resize(pixels * bit_words_per_pixel(shape_.out_channels, shape_.out_per_group()));
+  stream_ = AlignedBytes(pixels * channels * sizeof(float));
+  row_sums_ = AlignedBytes(z(shape_.out_h()) * channels * sizeof(float));
+  bits_ = AlignedBytes(pixels * bit_words_per_pixel(shape_.out_channels, shape_.out_per_group()) * sizeof(std::uint64_t));
 }
 
 double KernelTiming::seconds(bool fused) {
   Epilogue e;
   if (fused) {
     e.scale = e.slope = e.bn_scale = e.bn_shift = parameters_.data();
-    e.skip = e.stream = stream_.data();
+    e.skip = e.stream = stream_.as<float>();
     e.skip_stride = e.stream_stride = z(shape_.out_channels);
-    e.bits = bits_.data();
+    e.bits = bits_.as<std::uint64_t>();
     e.bits_per_group = shape_.out_per_group();
-    e.row_sums = row_sums_.data();
+    e.row_sums = row_sums_.as<float>();
   }
   const double start = now();
-  kernel_.run({&shape_, &weights_, input_.data(), &e, 0, shape_.out_h(), scratch_.data()});
+  kernel_.run({&shape_, &weights_, input_.as<std::uint64_t>(), &e, 0, shape_.out_h(), scratch_.data()});
   return now() - start;
 }
 

@@ -25,9 +25,8 @@ class KernelTiming {
   const Kernel& kernel_;
   ConvShape shape_;
   PackedWeights weights_;
-  AlignedBytes scratch_;
-  std::vector<std::uint64_t> input_, bits_;
-  std::vector<float> parameters_, stream_, row_sums_;
+  AlignedBytes scratch_, input_, bits_, stream_, row_sums_;
+  std::vector<float> parameters_;
 };
 
 }  // namespace ebnet
