@@ -64,8 +64,9 @@ def _binary_conv(layout: ConvLayout, config: NetworkConfig, precision: Precision
         "num_experts": config.experts,
         "scaling": config.scaling,
         "precision": precision,
-        "ste": config.activation_ste,
+        "activations": config.activations,
     }
     if config.conv == "cond":
         return CondBinaryConv2d(*shape, outer_ste=config.cond_outer_ste, **common)
-    return ExpertBinaryConv2d(*shape, gate=config.gate, temperature=config.temperature, **common)
+    common |= {"gate": config.gate, "temperature": config.temperature, "weights": config.weights}
+    return ExpertBinaryConv2d(*shape, **common)

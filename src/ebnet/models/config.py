@@ -10,7 +10,38 @@ Stem = Literal["imagenet", "conv7x7", "cifar"]
 Shortcut = Literal["none", "linear", "relu", "prelu"]
 GateGradient = Literal["softmax", "sigmoid"]
 Conv = Literal["expert", "cond"]
-Ste = Literal["clip", "polynomial", "identity"]
+Ste = Literal["clip", "identity"]
+Weights = Literal[
+    "learned-scale",
+    "sign",
+    "channel-mean",
+    "layer-mean",
+    "magnitude",
+    "libra",
+    "abc-1",
+    "abc-5",
+    "dsq",
+    "syq",
+    "ttq",
+    "qil",
+]
+Activations = Literal[
+    "sign",
+    "sign-polynomial",
+    "sign-ede",
+    "sign-long-tail",
+    "rsign",
+    "abc-1",
+    "abc-5",
+    "hwgq",
+    "dorefa",
+    "lq",
+    "qil",
+    "real",
+]
+
+_ESTIMATORS = {"clip": "sign", "polynomial": "sign-polynomial"}
+"""What the former setting `activation_ste` is called as `activations`."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +61,9 @@ class NetworkConfig:
         gate: the gradient of the gate: ``softmax`` (the paper's) or ``sigmoid`` (its ablation).
         temperature: tau of the gate's softmax.
         conv: ``expert`` or ``cond`` (the binarized CondConv baseline).
-        activation_ste: straight-through estimator of the activations' sign: ``clip`` or ``polynomial``.
+        weights: how weights are quantized, a name of `ebnet.nn.weights`: ``learned-scale`` (the paper's), ``sign`` ...
+        activations: how activations are quantized, a name of `ebnet.nn.activations`: ``sign`` with the clipped
+            gradient (the paper's), ``sign-polynomial``, ``rsign`` ...
         cond_outer_ste: estimator of CondConv's second binarization: ``clip`` or ``identity``.
     """
 
@@ -48,7 +81,8 @@ class NetworkConfig:
     gate: GateGradient = "softmax"
     temperature: float = 1.0
     conv: Conv = "expert"
-    activation_ste: Ste = "clip"
+    weights: Weights = "learned-scale"
+    activations: Activations = "sign"
     cond_outer_ste: Ste = "clip"
 
     def __post_init__(self) -> None:
@@ -66,11 +100,12 @@ class NetworkConfig:
         number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
         if not number or not 0 < self.temperature < float("inf"):
             raise ConfigError(f"temperature={self.temperature!r}: expected a positive number")
-        choices = {"stem": Stem, "shortcut": Shortcut, "gate": GateGradient, "conv": Conv}
+        choices: dict[str, Any] = {"stem": Stem, "shortcut": Shortcut, "gate": GateGradient, "conv": Conv}
+        choices |= {"weights": Weights, "activations": Activations, "cond_outer_ste": Ste}
         for name, kind in choices.items():
             _one_of(name, getattr(self, name), get_args(kind))
-        _one_of("activation_ste", self.activation_ste, ("clip", "polynomial"))
-        _one_of("cond_outer_ste", self.cond_outer_ste, ("clip", "identity"))
+        if self.conv == "cond" and self.weights != "learned-scale":
+            raise ConfigError(f"weights={self.weights!r}: conv='cond' takes signs of mixed experts, not these")
         if self.stem == "imagenet" and self.stem_width % 4:
             raise ConfigError(f"stem_width={self.stem_width}: the imagenet stem needs a multiple of 4")
         if self.stem_width % self.arch.groups[0]:
@@ -89,6 +124,7 @@ class NetworkConfig:
     def from_dict(cls, values: dict[str, Any]) -> Self:
         if not isinstance(values, dict):
             raise ConfigError(f"a network's settings are a table of names and values, not {values!r}")
+        values = renamed(values)
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
@@ -96,6 +132,15 @@ class NetworkConfig:
         if "arch" not in values:
             raise ConfigError("a network's settings need 'arch', e.g. \"1262-2-4:8:8:16\"")
         return cls(**values)
+
+
+def renamed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as earlier versions wrote them, under the names of today."""
+    former = settings.get("activation_ste")
+    if former not in _ESTIMATORS:
+        return settings
+    kept = {name: value for name, value in settings.items() if name != "activation_ste"}
+    return {"activations": _ESTIMATORS[former]} | kept
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -6,10 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError, ShapeError
+from ebnet.nn.activations import Sign, activation_quantizer
 from ebnet.nn.geometry import Geometry, Pair
 from ebnet.nn.precision import BinaryLayer, Precision
 from ebnet.nn.scaling import DataDrivenScaling
-from ebnet.nn.sign import Ste, sign
+from ebnet.nn.sign import Ste
+from ebnet.nn.weights import weight_quantizer
 
 
 class BinaryConv2d(BinaryLayer):
@@ -21,6 +23,8 @@ class BinaryConv2d(BinaryLayer):
         scaling: add the data-driven scaling of the output (`DataDrivenScaling`).
         precision: what is binary; `set_precision` changes it later.
         ste: the straight-through estimator of the activations' sign; the weights use the clipped one.
+        weights: how weights are quantized, a name of `ebnet.nn.weights`.
+        activations: how activations are quantized, a name of `ebnet.nn.activations`; `ste` then plays no part.
     """
 
     def __init__(
@@ -38,6 +42,8 @@ class BinaryConv2d(BinaryLayer):
         precision: Precision | str = Precision.BINARY_INPUT,
         ste: Ste | str = Ste.CLIP,
         num_experts: int = 1,
+        weights: str = "learned-scale",
+        activations: str | None = None,
     ) -> None:
         super().__init__()
         name = f"{type(self).__name__}({in_channels}, {out_channels}, groups={groups})"
@@ -51,10 +57,11 @@ class BinaryConv2d(BinaryLayer):
         self.dilation = _pair("dilation", dilation, 1)
         self.padding = _padding(padding, self.kernel_size, self.dilation)
         self.groups = groups
-        self.ste = Ste(ste)
         self.precision = Precision.REAL
+        self.input_quantizer = Sign(ste) if activations is None else activation_quantizer(activations, in_channels)
+        self.weight_quantizer = weight_quantizer(weights, self.kernel_size)
         self.weight = nn.Parameter(torch.empty(num_experts * out_channels, in_channels // groups, *self.kernel_size))
-        self.scale = nn.Parameter(torch.ones(out_channels))
+        self.scale = nn.Parameter(torch.ones(out_channels), requires_grad=self.weight_quantizer.learns_scale)
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
         self.scaling = DataDrivenScaling(in_channels, out_channels) if scaling else None
         nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
@@ -67,7 +74,7 @@ class BinaryConv2d(BinaryLayer):
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
         mean = x.mean((2, 3)) if self._needs_mean else None
-        x_hat = sign(x, self.ste) if self.precision.binary_input else x
+        x_hat = self.input_quantizer(x) if self.precision.binary_input else x
         y = self.convolve(x_hat, mean)
         scale = self.scale
         if self.scaling is not None:
@@ -78,8 +85,23 @@ class BinaryConv2d(BinaryLayer):
 
     def convolve(self, x_hat: Tensor, mean: Tensor | None) -> Tensor:
         """The convolution alone; `mean` is the spatial mean of the real-valued input, for gates."""
-        weight = sign(self.weight) if self.precision.binary_weights else self.weight
-        return self.geometry.conv(x_hat, weight)
+        return self.geometry.conv(x_hat, self.used_weight)
+
+    @property
+    def used_weight(self) -> Tensor:
+        """The weights that the convolution uses: the latent ones, quantized where the precision says so."""
+        return self.weight_quantizer(self.weight) if self.precision.binary_weights else self.weight
+
+    def move_to(self, precision: Precision) -> None:
+        super().move_to(precision)
+        # What takes no part learns nothing: processes that train together would wait for its gradient.
+        self.input_quantizer.requires_grad_(precision.binary_input)
+        self.weight_quantizer.requires_grad_(precision.binary_weights)
+
+    def _becomes_binary(self) -> None:
+        self.weight_quantizer.begin(self.weight.detach())
+        if self.weight_quantizer.learns_scale:
+            super()._becomes_binary()
 
     @property
     def _needs_mean(self) -> bool:

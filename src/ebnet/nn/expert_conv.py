@@ -13,6 +13,7 @@ from ebnet.nn.geometry import Pair
 from ebnet.nn.precision import Precision
 from ebnet.nn.sign import Ste
 from ebnet.nn.unit import binary_unit, refusal
+from ebnet.nn.weights import PlainSign
 
 
 class ExpertBinaryConv2d(BinaryConv2d):
@@ -47,6 +48,8 @@ class ExpertBinaryConv2d(BinaryConv2d):
         scaling: bool = False,
         precision: Precision | str = Precision.BINARY_INPUT,
         ste: Ste | str = Ste.CLIP,
+        weights: str = "learned-scale",
+        activations: str | None = None,
     ) -> None:
         super().__init__(
             in_channels,
@@ -61,6 +64,8 @@ class ExpertBinaryConv2d(BinaryConv2d):
             precision=precision,
             ste=ste,
             num_experts=num_experts,
+            weights=weights,
+            activations=activations,
         )
         self.gate_gradient: Literal["softmax", "sigmoid"] = gate
         self.temperature = temperature
@@ -98,8 +103,11 @@ class ExpertBinaryConv2d(BinaryConv2d):
         require_finite(mean)
         choice = self.gate(mean)
         self.last_experts = choice.detach().argmax(1)
-        ste = Ste.CLIP if self.precision.binary_weights else None
-        return expert_convolution(x_hat, self.expert_weights, choice, self.geometry, ste)
+        if self.precision.binary_weights and isinstance(self.weight_quantizer, PlainSign):
+            return expert_convolution(x_hat, self.expert_weights, choice, self.geometry, Ste.CLIP)
+        # With other quantizers the gate chooses among the quantized experts, and learns from those.
+        experts = self.used_weight.unflatten(0, (self.num_experts, self.out_channels))
+        return expert_convolution(x_hat, experts, choice, self.geometry, None)
 
     @property
     def _needs_mean(self) -> bool:

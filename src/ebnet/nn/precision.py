@@ -53,12 +53,16 @@ class BinaryLayer(nn.Module):
     precision: Precision
 
     def move_to(self, precision: Precision) -> None:
-        """Change precision. When the weights become signs, their mean size moves into the scale.
+        """Change precision."""
+        if precision.binary_weights and not self.precision.binary_weights:
+            self._becomes_binary()
+        self.precision = precision
+
+    def _becomes_binary(self) -> None:
+        """When the weights become signs, their mean size moves into the scale.
 
         sign(w) has size 1 where w had size mean(abs(w)), and no normalisation follows the layer, so without this the
         network would start Stage II from outputs many times too large.
         """
-        if precision.binary_weights and not self.precision.binary_weights:
-            rows = self.weight.detach().flatten(1).abs().mean(1)
-            self.scale.data.mul_(rows.view(-1, self.scale.numel()).mean(0))
-        self.precision = precision
+        rows = self.weight.detach().flatten(1).abs().mean(1)
+        self.scale.data.mul_(rows.view(-1, self.scale.numel()).mean(0))

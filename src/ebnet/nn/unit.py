@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ebnet.nn import native
+from ebnet.nn.activations import Sign
 from ebnet.nn.gate import non_finite
 from ebnet.nn.sign import Ste
+from ebnet.nn.weights import PlainSign
 
 if TYPE_CHECKING:
     from ebnet.nn.expert_conv import ExpertBinaryConv2d
@@ -38,6 +40,8 @@ def refusal(x: Tensor, norm: nn.Module | None, conv: "ExpertBinaryConv2d", act: 
         return reason
     if act is not None and not (type(act) is nn.PReLU and act.weight.numel() == conv.out_channels):
         return f"{type(act).__name__} instead of a PReLU per channel"
+    if type(conv.input_quantizer) is not Sign or not isinstance(conv.weight_quantizer, PlainSign):
+        return f"{type(conv.weight_quantizer).__name__} weights and {type(conv.input_quantizer).__name__} activations"
     gate, scaling = conv.gate, conv.scaling
     inner = [norm, conv, act] if norm is not None or act is not None else []
     inner += [] if gate is None else [gate, gate.linear]
@@ -104,7 +108,8 @@ def _kind(norm: nn.BatchNorm2d | None, conv: "ExpertBinaryConv2d", skips: bool) 
         gate is not None and gate.gradient == "sigmoid",
         skips,
     )
-    estimator = ESTIMATORS[conv.ste] if precision.binary_input else 0
+    assert isinstance(conv.input_quantizer, Sign)
+    estimator = ESTIMATORS[conv.input_quantizer.ste] if precision.binary_input else 0
     eps, momentum = 0.0, 0.0
     running: tuple[Tensor | None, Tensor | None] = (None, None)
     if norm is not None:

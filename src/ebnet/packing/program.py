@@ -180,6 +180,12 @@ def _require_packable(model: ExpertBinaryNetwork) -> None:
             f"conv={model.config.conv!r} mixes its experts' real weights for every image, which one-bit weights cannot "
             "store; only conv='expert' can be packed"
         )
+    config = model.config
+    if config.weights not in ("learned-scale", "sign") or config.activations not in ("sign", "sign-polynomial"):
+        raise ConfigError(
+            f"weights={config.weights!r} with activations={config.activations!r} cannot be packed: the file holds signs "
+            "with the layer's own scale"
+        )
     for name, layer in model.binary_layers().items():
         if layer.precision is not Precision.BINARY:
             raise ConfigError(

@@ -12,7 +12,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from ebnet.arch import STEM_WIDTH, Arch
 from ebnet.errors import ArchError, ConfigError
-from ebnet.models.config import Conv, GateGradient, NetworkConfig, Shortcut, Stem
+from ebnet.models.config import (
+    Activations,
+    Conv,
+    GateGradient,
+    NetworkConfig,
+    Shortcut,
+    Stem,
+    Weights,
+    renamed,
+)
 from ebnet.recipe.library import recipe_names, shipped_text
 from ebnet.recipe.phases import PHASE_NAMES, PhaseName, phase_seed
 from ebnet.recipe.text import explain, read_toml, set_value, split_override, write_toml
@@ -77,8 +86,14 @@ class Network(_Table):
     gate: GateGradient = "softmax"
     temperature: Positive = 1.0
     conv: Conv = "expert"
-    activation_ste: Literal["clip", "polynomial"] = "clip"
+    weights: Weights = "learned-scale"
+    activations: Activations = "sign"
     cond_outer_ste: Literal["clip", "identity"] = "clip"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        return renamed(values) if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def _known_arch(self) -> Self:
