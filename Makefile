@@ -11,7 +11,7 @@ SHELL := /bin/bash
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint types stubs docs wheel clean
+.PHONY: help setup demo test test-all lint types stubs docs results wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,6 +39,10 @@ stubs: setup ## the types of the native module, after a change of its bindings
 
 docs: setup ## the documentation as a site, in site/
 	$(BIN)/mkdocs build --strict
+
+results: setup ## what is made from the records in results/: docs/results.md, the shipped verdicts, README's line
+	$(BIN)/python -m ebnet.reproduce.shipped
+	$(BIN)/ebnet results results -o docs/results.md
 
 wheel: setup ## a source archive and a wheel for this machine, in dist/
 	$(BIN)/python -m build

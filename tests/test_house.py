@@ -34,7 +34,7 @@ ALLOWED = {
     "publish": "errors files cost recipe runs train packing runtime zoo",
     "search": "errors lazy files arch nn models cost recipe runs train packing runtime",
     "report": "errors names files models cost recipe runs train search",
-    "reproduce": "errors files processes arch data models cost recipe runs train report",
+    "reproduce": "errors lazy files processes arch data models cost recipe runs train report",
     "web": "errors files runtime",
     "serve": "errors runtime web",
     "demo": "files data nn models cost recipe runs train packing runtime report",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from ebnet.cli.app import app
 from tests.builds import ROOT
 from tests.tiny_run import some_digits
 
@@ -66,6 +67,66 @@ def test_it_predicts_without_torch(clean: Path, tmp_path: Path) -> None:
     assert run(clean / "python", "-c", lines, cwd=tmp_path) == f"{label}\n"
 
 
-def test_a_command_that_needs_more_says_what(clean: Path) -> None:
-    outcome = subprocess.run([clean / "ebnet", "demo"], capture_output=True, text=True, check=False)
-    assert outcome.stderr == 'error: this command needs torch: pip install "ebnet[train]"\n'
+GIVEN = {
+    "bench": "zoo:digits-e4 --seconds 0.01 --batch 1 --threads 1",
+    "data bench": "mnist5k",
+    "data fetch": "nowhere",
+    "eval": "run",
+    "export-onnx": "run -o net.onnx",
+    "export-web": "zoo:digits-e4 -o page",
+    "import-official": "weights.pth -o net",
+    "inspect": "zoo:digits-e4",
+    "pack": "run -o net.ebn",
+    "predict": "--model digits-e4 digit.png",
+    "report": "run",
+    "reproduce": "all",
+    "search extend": "study",
+    "search price": "--paper",
+    "search recipe": "study -o winner.toml",
+    "search run": "demo --budget bops=2e6 --out study",
+    "search show": "study",
+    "search worker": "study",
+    "serve": "zoo:digits-e4",
+    "summary": "1262-2-4:8:8:16",
+    "train": "demo",
+    "verify": "net.ebn --against run",
+    "zoo add": "run --name mine",
+    "zoo card": "digits-e4",
+}
+"""What a command is called with; the others with nothing."""
+
+NONE_NEEDED = (
+    "results",
+    "reproduce --list",
+    "search price --paper",
+    "train --list",
+    "data list",
+    "zoo",
+    "summary --paper",
+)
+
+
+def commands() -> list[str]:
+    """All commands of the program."""
+    found = [command.name or "" for command in app.registered_commands]
+    for group in app.registered_groups:
+        inner = group.typer_instance.registered_commands if group.typer_instance else []
+        found += [f"{group.name} {command.name}" for command in inner]
+    return sorted(found)
+
+
+def test_every_command_works_or_says_in_one_line_what_it_needs(clean: Path, tmp_path: Path) -> None:
+    Image.fromarray(some_digits(10, "val").images[7, :, :, 0]).save(tmp_path / "digit.png")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").touch()
+    for command in commands():
+        words = [*command.split(), *GIVEN.get(command, "").split()]
+        outcome = subprocess.run([clean / "ebnet", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "Traceback" not in outcome.stderr, f"{words}: {outcome.stderr}"
+        if "this command needs" in outcome.stderr:
+            assert re.fullmatch(r'error: this command needs \w+: pip install "ebnet\[[a-z,]+\]"\n', outcome.stderr)
+
+
+@pytest.mark.parametrize("command", NONE_NEEDED)
+def test_what_needs_no_extra(command: str, clean: Path, tmp_path: Path) -> None:
+    assert run(clean / "ebnet", *command.split(), cwd=tmp_path)

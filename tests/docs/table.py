@@ -118,6 +118,7 @@ SHORTER = [
 MADE_BY = {
     "demo": "ebnet demo",
     "docs": "mkdocs build --strict",
+    "results": "ebnet results results -o docs/results.md",
     "test": 'pytest -q -n 2 --dist loadfile -m "not slow"',
     "test-all": "pytest -q -n 2 --dist loadfile",
 }

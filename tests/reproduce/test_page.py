@@ -4,14 +4,20 @@ import json
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
+from rich.console import Console
 
+from ebnet.errors import ConfigError
 from ebnet.reproduce.claim import SEEDS, claim_names, load_claim
 from ebnet.reproduce.records import Records
-from ebnet.reproduce.verdict import NOT_RUN, judge
+from ebnet.reproduce.shipped import SHIPPED, as_text, named_verdicts, shipped_verdicts, verdicts_of
+from ebnet.reproduce.tables import listing, score
+from ebnet.reproduce.verdict import judge
+from ebnet.reproduce.words import NOT_RUN
 
 ROOT = Path(__file__).parents[2]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
@@ -77,3 +83,34 @@ def test_seeds_that_chose_a_set_up_confirm_nothing() -> None:
     for name in (*claim_names("claims"), *claim_names("second")):
         claim = load_claim(name)
         assert pilots.isdisjoint(range(claim.first_seed, claim.first_seed + claim.seeds))
+
+
+def test_the_shipped_verdicts_are_those_of_the_records() -> None:
+    """`make results` writes them."""
+    shipped = ROOT / "src" / "ebnet" / "reproduce" / SHIPPED
+    assert shipped.read_text() == as_text(verdicts_of(RESULTS))
+
+
+def test_readme_tells_the_score_of_the_records() -> None:
+    """`make results` writes it; counted here without the project's own words."""
+    assert f"<!-- score -->\n{score(verdicts_of(RESULTS))}\n<!-- /score -->" in (ROOT / "README.md").read_text()
+    short = [judge(load_claim(name), Records(RESULTS)).verdict for name in claim_names("short")]
+    tried = len(short) - short.count(NOT_RUN)
+    assert f"{tried} were tried: " in score(shipped_verdicts())
+    assert f"{short.count('does not show')} do not show" in score(shipped_verdicts())
+
+
+def test_shipped_verdicts_by_name_number_and_chapter() -> None:
+    assert [claim["claim"] for claim in named_verdicts(["all"])] == claim_names()
+    assert [claim["claim"] for claim in named_verdicts(["short", "short-experts"])] == claim_names("short")
+    assert [claim["claim"] for claim in named_verdicts(["2", "mixup"])] == [load_claim("2").name, "mixup"]
+    with pytest.raises(ConfigError, match=r"no claim is called 'shrot'.*1 experts.*short-experts"):
+        named_verdicts(["shrot"])
+
+
+def test_the_listing_fits_a_terminal_and_cuts_no_name() -> None:
+    console = Console(width=80, file=StringIO())
+    console.print(listing(shipped_verdicts()))
+    told = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in told
+    assert all(claim["claim"] in told for claim in shipped_verdicts())

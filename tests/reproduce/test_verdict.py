@@ -4,7 +4,8 @@ from math import isnan, sqrt
 
 import pytest
 
-from ebnet.reproduce.verdict import DOES_NOT_SHOW, NOT_RUN, SHOWS, UNDECIDED, Finding, Run
+from ebnet.reproduce.verdict import Finding, Run
+from ebnet.reproduce.words import DOES_NOT_SHOW, NOT_RUN, SHOWS, UNDECIDED
 
 
 def finding(*values: float, bar: float = 1.0, equal: bool = False) -> Finding:

@@ -33,11 +33,12 @@ from ebnet.cli import (
     verify,
     zoo,
 )
-from ebnet.cli.plain import speak_plainly
+from ebnet.cli.plain import PlainGroup, speak_plainly
 from ebnet.errors import EbnetError
 
 app = typer.Typer(
     name="ebnet",
+    cls=PlainGroup,
     help="Design, train, search, compress and run expert binary networks.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -107,6 +108,14 @@ EXTRAS = {
 }
 """Packages that not every installation has, and the extra that brings each."""
 
+WHOLE = {
+    "demo": "train,report",
+    "report": "train,report",
+    "search": "search",
+    "export-onnx": "train,onnx",
+}
+"""Commands that need more than what is found missing first: all of it, so that nobody installs twice."""
+
 
 def main() -> None:
     """Run the program; the project's own errors, and a package that is lacking, become one line and exit code 1."""
@@ -118,7 +127,8 @@ def main() -> None:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        _complain(f'this command needs {package}: pip install "ebnet[{EXTRAS[package]}]"')
+        extra = WHOLE.get(sys.argv[1], EXTRAS[package])
+        _complain(f'this command needs {package}: pip install "ebnet[{extra}]"')
 
 
 def _complain(text: str) -> None:

@@ -8,7 +8,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-data = typer.Typer(help="List, fetch and time data sets.", no_args_is_help=True, rich_markup_mode="markdown")
+from ebnet.cli.plain import PlainGroup
+
+data = typer.Typer(
+    cls=PlainGroup, help="List, fetch and time data sets.", no_args_is_help=True, rich_markup_mode="markdown"
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name; `ebnet data list` shows them.")]

@@ -1,7 +1,7 @@
 """`ebnet reproduce`: try the paper's claims."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,9 @@ def reproduce(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of every run.")
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the claims and their verdicts so far.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the claims and their verdicts: of --results, else those shipped.")
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON; progress goes to stderr.")] = False,
 ) -> None:
     """Try claims of the paper: train every variant with several seeds, and judge by rule.
@@ -44,27 +46,40 @@ def reproduce(
 
     from rich.console import Console
 
-    from ebnet.reproduce.claim import load_claim
-    from ebnet.reproduce.records import Records
-    from ebnet.reproduce.tables import listing, summary
-    from ebnet.reproduce.verdict import judge
+    from ebnet.reproduce.tables import listing, score
 
     if not claims and not list_:
         raise typer.BadParameter("which claims? `ebnet reproduce --list` shows them; `all` takes every one")
-    wanted = tuple(dict.fromkeys(found for name in claims or ["all"] for found in _claims_of(name)))
     overrides = tuple(set_ or ())
-    if not list_:
-        from ebnet.reproduce.observe import carry_out
-        from ebnet.reproduce.order import Order
+    if list_ and not overrides and not (results / "runs").is_dir():
+        from ebnet.reproduce.shipped import named_verdicts, shipped_verdicts
 
-        place = None if data is None else data.expanduser().resolve()
-        order = Order(wanted, seeds, work, results, place, overrides)
-        carry_out(order, jobs or os.cpu_count() or 1, Console(stderr=json_))
-    judgements = [judge(load_claim(name), Records(results), overrides) for name in wanted]
-    if json_:
-        typer.echo(json.dumps([summary(judgement) for judgement in judgements]))
+        summaries = named_verdicts(claims or ["all"])
+        source = f"From the records behind this version of ebnet. {score(shipped_verdicts())}"
     else:
-        Console().print(listing(judgements))
+        wanted = tuple(dict.fromkeys(found for name in claims or ["all"] for found in _claims_of(name)))
+        if not list_:
+            from ebnet.reproduce.observe import carry_out
+            from ebnet.reproduce.order import Order
+
+            place = None if data is None else data.expanduser().resolve()
+            order = Order(wanted, seeds, work, results, place, overrides)
+            carry_out(order, jobs or os.cpu_count() or 1, Console(stderr=json_))
+        summaries, source = _judged(wanted, results, overrides), f"From the records in {results}."
+    if json_:
+        typer.echo(json.dumps(summaries))
+    else:
+        Console().print(listing(summaries))
+        Console().print(source, highlight=False, markup=False)
+
+
+def _judged(wanted: tuple[str, ...], results: Path, overrides: tuple[str, ...]) -> list[dict[str, Any]]:
+    from ebnet.reproduce.claim import load_claim
+    from ebnet.reproduce.records import Records
+    from ebnet.reproduce.tables import summary
+    from ebnet.reproduce.verdict import judge
+
+    return [summary(judge(load_claim(name), Records(results), overrides)) for name in wanted]
 
 
 def _claims_of(name: str) -> list[str]:

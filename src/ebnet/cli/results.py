@@ -7,15 +7,45 @@ import typer
 
 
 def results(
-    directory: Annotated[Path, typer.Argument(help="Where `ebnet reproduce` keeps its records.")] = Path("results"),
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page; its figures go to figures/ beside it.")] = Path(
-        "docs/results.md"
-    ),
+    directory: Annotated[
+        Path | None, typer.Argument(help="Where `ebnet reproduce` keeps its records; without it, the shipped verdicts.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The page of DIRECTORY; its figures go to figures/ beside it.")
+    ] = Path("docs/results.md"),
 ) -> None:
-    """Write the page of results: verdicts, tables and figures, all computed from the records.
+    """Show how the paper's claims came out; or write the page about it from records: verdicts, tables, figures.
 
-    Example: `ebnet results results -o docs/results.md`
+    Examples: `ebnet results`, or `ebnet results results -o docs/results.md`
     """
+    if directory is None:
+        _show_shipped()
+    else:
+        _write_page(directory, out)
+
+
+def _show_shipped() -> None:
+    from rich.console import Console
+
+    from ebnet.reproduce.shipped import shipped_verdicts
+    from ebnet.reproduce.tables import listing, score
+    from ebnet.reproduce.words import NOT_RUN
+
+    verdicts, console = shipped_verdicts(), Console()
+    for chapter, title in {
+        "claims": "where they can show: 50,000 images",
+        "second": "a second look, with more classes",
+        "short": "where data is short: 9,469 images",
+    }.items():
+        tried = [claim for claim in verdicts if claim["chapter"] == chapter and claim["verdict"] != NOT_RUN]
+        if tried:
+            table = listing(tried)
+            table.title = title
+            console.print(table)
+    typer.echo(score(verdicts))
+
+
+def _write_page(directory: Path, out: Path) -> None:
     from ebnet.errors import DataError
     from ebnet.files import write_atomically
     from ebnet.reproduce.claim import CHAPTERS, claim_names, load_claim

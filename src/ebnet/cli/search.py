@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from ebnet.cli.plain import PlainGroup
 
 if TYPE_CHECKING:
     from ebnet.search.settings import Settings
     from ebnet.search.study import Study
 
 
-class RunByDefault(TyperGroup):
+class RunByDefault(PlainGroup):
     """`ebnet search RECIPE ...` means `ebnet search run RECIPE ...`: what is no command's name is a recipe."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -235,7 +236,7 @@ def price(
     from rich.console import Console
 
     from ebnet.search.paper import PAPER_NETWORKS
-    from ebnet.search.view import paper_rows, paper_table
+    from ebnet.search.paper_table import paper_rows, paper_table
 
     if not paper:
         raise typer.BadParameter("say --paper for the paper's networks; `ebnet summary NETWORK` prices any other")

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-zoo = typer.Typer(help="Trained networks to take away.", rich_markup_mode="markdown")
+from ebnet.cli.plain import PlainGroup
+
+zoo = typer.Typer(cls=PlainGroup, help="Trained networks to take away.", rich_markup_mode="markdown")
 
 
 @zoo.callback(invoke_without_command=True)

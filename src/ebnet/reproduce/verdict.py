@@ -23,9 +23,8 @@ from scipy.stats import spearmanr, t
 from ebnet.reproduce.chain import chain
 from ebnet.reproduce.claim import SEEDS, Claim, Comparison
 from ebnet.reproduce.records import Records
+from ebnet.reproduce.words import DOES_NOT_SHOW, NOT_RUN, SHOWS, UNDECIDED
 
-SHOWS, DOES_NOT_SHOW, UNDECIDED = "shows", "does not show", "undecided at this scale"
-NOT_RUN = "not run"
 CONFIDENCE = 0.95
 CORRELATED = 0.5
 
