@@ -11,16 +11,20 @@ import torch
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
+import ebnet
 from ebnet.cli.app import app
 from ebnet.data import CentreCrop, Normalise, open_dataset
 from ebnet.errors import CheckpointError, ConfigError
+from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.pretrained import load_pretrained
+from ebnet.nn import Precision
 from ebnet.report.figure import Bars, Choice, HeatMap, Lines, Scatter
 from ebnet.report.observe import observe
 from ebnet.report.page import Report
 from ebnet.report.run import run_report
 from ebnet.report.source import make_report
 from ebnet.runs.directory import RunDirectory
+from ebnet.runs.starts import STARTS, read_starts
 from ebnet.runtime.bench import bench
 from ebnet.train.pictures import Pictures
 from tests.browser import watch
@@ -54,6 +58,8 @@ def test_holds_every_figure(report: Report) -> None:
         "expert-usage",
         "classes-of-experts",
         "features",
+        "confusion",
+        "worst-images",
         "cost-operations",
         "cost-bytes",
         "latency",
@@ -91,6 +97,9 @@ def test_observation_is_the_networks_answer(tiny_run: TinyRun) -> None:
     tensor = normalise.tensor(torch.from_numpy(CentreCrop(28).batch(images, np.zeros((len(images), 0)))))
     assert (seen.predicted == network(tensor).argmax(1).numpy()).all()
     assert (seen.experts == network.experts(tensor).numpy()).all()
+    shares = network(tensor).softmax(1).detach().numpy()
+    np.testing.assert_allclose(seen.probabilities[:, 0], shares[np.arange(len(images)), seen.labels], atol=1e-6)
+    np.testing.assert_allclose(seen.probabilities[:, 1], shares.max(1), atol=1e-6)
 
 
 def test_columns_of_the_heat_map_sum_to_one(report: Report) -> None:
@@ -210,7 +219,7 @@ def test_latency_against_peers_alone(tmp_path: Path) -> None:
     path.write_text(json.dumps({"threads": 1, "rounds": 9, "peers": peers, "missing": missing}))
     report = make_report(path)
     assert "Not available: Larq (old)." in report.sections[0].text
-    assert ("8.0x", "faster than OpenVINO") in report.facts
+    assert ("8.0x", "faster than OpenVINO, one thread, in turns") in report.facts
     assert [figure.name for figure in report.figures] == ["latency"]
 
 
@@ -227,3 +236,47 @@ def test_what_is_nothing(tmp_path: Path) -> None:
         make_report(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match="neither a run"):
         make_report(tmp_path)
+
+
+def told(report: Report, section: str) -> dict[str, str]:
+    table = next(s for s in report.sections if s.title == section).table
+    assert table is not None
+    return {row[0]: row[1] for row in table.rows}
+
+
+def test_says_where_the_numbers_come_from(report: Report, tiny_run: TinyRun) -> None:
+    (start,) = read_starts(tiny_run.run)
+    rows = told(report, "Origin")
+    assert rows["trained"] == start["date"]
+    assert rows["by the command"] == start["command"]
+    assert re.fullmatch(r".+, \d+ cores?", rows["on"])
+    assert f"ebnet {ebnet.__version__}, torch {torch.__version__.partition('+')[0]}" in rows["with"]
+    assert rows["recipe and seed"] == "demo, seed 0"
+    assert rows["timed on"] == rows["on"]
+    assert re.match(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC, ebnet", rows["report written"])
+
+
+def test_a_run_of_before_starts_were_kept_says_so(tiny_run: TinyRun, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(tiny_run.run, copy)
+    (copy / STARTS).write_text('{"date": "cut o')
+    assert told(run_report(copy), "Origin")["by the command"] == "not recorded"
+
+
+def _bytes(told: str) -> float:
+    number, unit = told.split()
+    return float(number) * {"MB": 1e6, "kB": 1e3}[unit]
+
+
+def test_facts_of_size_operations_and_accuracy(report: Report, tiny_run: TinyRun) -> None:
+    facts = {name: value for value, name in report.facts}
+    config = load_pretrained(tiny_run.run / "final").config
+    plain = ExpertBinaryNetwork(config.with_experts(1), Precision.REAL)
+    floats = 4 * sum(p.numel() for p in plain.parameters())
+    (size,) = (name for name in facts if "one expert, all floats" in name)
+    assert _bytes(size.rpartition(": ")[2]) == pytest.approx(floats, rel=0.01)
+    assert any("real multiply-accumulates" in name for name in facts)
+    assert any(re.search(r"Stage II: all binary; 95 % interval [\d.]+ to [\d.]+$", name) for name in facts)
+    times = [name for name in facts if "in the engine" in name]
+    assert times == ["median of one image in the engine, one thread, in turns"]
+    assert facts[times[0]] == "1.00 ms"

@@ -29,7 +29,7 @@ from ebnet.train.progress import Reporter
 
 RECIPE = "demo"
 VERIFIED = 256
-"""Test pictures on which engine and torch are compared."""
+"""Test images on which engine and torch are compared."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class DemoResult:
     phases: dict[PhaseName, PhaseResult]
     experts: int
     float_bytes: int
-    """The network with all its experts, every weight a 32-bit float."""
+    """The plain network of the same structure, one expert, every weight a 32-bit float."""
     packed_bytes: int
     verification: dict[str, Any]
     bench: dict[str, Any]
@@ -94,7 +94,7 @@ def demo(out: Path, overrides: list[str], reporter: Reporter) -> DemoResult:
         out,
         result.phases,
         final.config.experts,
-        float_bytes(profile(final.config, recipe.data.size), final.config.experts),
+        float_bytes(profile(final.config, recipe.data.size)),
         packed.stat().st_size,
         json.loads((out / "verify.json").read_text()),
         json.loads((out / "bench.json").read_text()),

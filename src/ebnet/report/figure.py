@@ -101,3 +101,12 @@ class Choice(Figure):
 
     label: str
     options: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Gallery(Figure):
+    """Small images in a row that wraps, each with a caption of a line or two."""
+
+    images: Sequence[bytes]
+    """PNG."""
+    captions: Sequence[str]

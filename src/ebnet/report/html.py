@@ -3,11 +3,12 @@
 Places are in percent of the box. What hovering shows stands in `data-tip`; `static/report.js` brings it up.
 """
 
+import base64
 from collections.abc import Sequence
 from functools import singledispatch
 from html import escape
 
-from ebnet.report.figure import PALETTE, Bars, Choice, Figure, HeatMap, Lines, Scatter, Series
+from ebnet.report.figure import PALETTE, Bars, Choice, Figure, Gallery, HeatMap, Lines, Scatter, Series
 from ebnet.report.scale import Scale, make_scale, number
 
 
@@ -118,6 +119,16 @@ def _(figure: Choice) -> str:
         f'<div class="option"{" hidden" if i != last else ""}>{draw(o)}</div>' for i, o in enumerate(figure.options)
     )
     return f'<label class="chooser">{escape(figure.label)} <select data-choice>{options}</select></label>{bodies}'
+
+
+@draw.register
+def _(figure: Gallery) -> str:
+    shown = "".join(
+        f'<div><img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt="">'
+        f"<span>{'<br>'.join(escape(line) for line in caption.splitlines())}</span></div>"
+        for png, caption in zip(figure.images, figure.captions, strict=True)
+    )
+    return f'<div class="gallery">{shown}</div>'
 
 
 def _axis(values: Sequence[float], round_ends: bool) -> Scale:

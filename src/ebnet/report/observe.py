@@ -1,4 +1,4 @@
-"""What a network does with test pictures: the experts it picks, for which classes, and its features in the plane."""
+"""What a network does with test images: the experts it picks, for which classes, and its features in the plane."""
 
 import io
 import math
@@ -15,10 +15,10 @@ from ebnet.report.page import Thumbnails
 from ebnet.train.pictures import Pictures
 
 OBSERVED = 1000
-"""Pictures that are classified."""
+"""Images that are classified."""
 
 EMBEDDED = 600
-"""Pictures of the t-SNE, which grows with the square of their number."""
+"""Images of the t-SNE, which grows with the square of their number."""
 
 THUMBNAIL = 28
 CLASSES_SHOWN = 20
@@ -26,12 +26,14 @@ CLASSES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Observation:
-    """A network's answers, picture by picture."""
+    """A network's answers, image by image."""
 
     pictures: np.ndarray
     """uint8 [count, height, width, channels]."""
     labels: np.ndarray
     predicted: np.ndarray
+    probabilities: np.ndarray
+    """[count, 2]: of the class that it is, and of the class it was taken for."""
     features: np.ndarray
     experts: np.ndarray
     """[layers, count]; no layers where there is nothing to choose."""
@@ -45,7 +47,7 @@ class Observation:
 
 @torch.no_grad()
 def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSERVED) -> Observation:
-    """Classify pictures that are spread evenly over the validation set."""
+    """Classify images that are spread evenly over the validation set."""
     network.eval()
     layers = {name: layer for name, layer in network.binary_layers().items() if _chooses(network)}
     every = max(1, len(pictures.val) // count)
@@ -57,17 +59,20 @@ def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSER
         if chosen and sum(len(batch[1]) for batch in kept) < count:
             features = network.embed(pictures.normalise.tensor(images[chosen]))
             picked = [_last_experts(layer) for layer in layers.values()]
+            shares = network.classifier(features).softmax(1)
+            best = shares.argmax(1)
             kept.append(
                 (
                     images[chosen].numpy(),
                     labels[chosen].numpy(),
-                    network.classifier(features).argmax(1).numpy(),
+                    best.numpy(),
+                    shares.gather(1, torch.stack((labels[chosen], best), 1)).numpy(),
                     features.numpy(),
                     np.stack(picked, 1) if picked else np.zeros((len(chosen), 0), np.int64),
                 )
             )
-    shown, truth, predicted, embedded, experts = (np.concatenate(column) for column in zip(*kept, strict=True))
-    return Observation(shown, truth, predicted, embedded, experts.T, list(layers), list(pictures.val.classes))
+    shown, truth, predicted, sure, embedded, experts = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return Observation(shown, truth, predicted, sure, embedded, experts.T, list(layers), list(pictures.val.classes))
 
 
 def _last_experts(layer: Any) -> np.ndarray:
@@ -79,7 +84,7 @@ def _chooses(network: ExpertBinaryNetwork) -> bool:
 
 
 def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
-    """For every layer, where the pictures of each class go."""
+    """For every layer, where the images of each class go."""
     if not seen.layers:
         return []
     present = [c for c in range(len(seen.classes)) if (seen.labels == c).any()]
@@ -102,7 +107,7 @@ def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
             )
         )
     note = (
-        "Percent of each class's pictures that go to each expert; columns sum to 100. A full cell is a class that an "
+        "Percent of each class's images that go to each expert; columns sum to 100. A full cell is a class that an "
         "expert serves nearly alone. The gates were never told the classes."
     )
     if len(present) > CLASSES_SHOWN:
@@ -111,7 +116,7 @@ def classes_of_experts(seen: Observation, experts: int) -> list[Choice]:
 
 
 def embedding(seen: Observation, experts: int) -> tuple[list[Scatter], Thumbnails | None]:
-    """The features before the classifier by t-SNE (the paper's figure 1b), with the pictures to hover over."""
+    """The features before the classifier by t-SNE (the paper's figure 1b), with the images to hover over."""
     from sklearn.manifold import TSNE
 
     count = len(seen.labels)
@@ -131,9 +136,9 @@ def embedding(seen: Observation, experts: int) -> tuple[list[Scatter], Thumbnail
     scatter = Scatter(
         "features",
         "Features before the classifier (t-SNE)",
-        f"{len(chosen)} test pictures; near each other means alike to the network. Coloured by the expert of the last "
+        f"{len(chosen)} test images; near each other means alike to the network. Coloured by the expert of the last "
         "layer, as in the paper's figure 1b: where colours form islands, experts have specialised. Hover to see the "
-        "picture.",
+        "image.",
         places[:, 0].tolist(),
         places[:, 1].tolist(),
         tips,
@@ -150,16 +155,29 @@ def _tip(seen: Observation, index: int) -> str:
     return f"{verdict}\nexperts {path}" if path else verdict
 
 
+def png(pixels: np.ndarray, side: int) -> bytes:
+    """One image, [height, width, channels], as a square of `side` pixels."""
+    data = io.BytesIO()
+    _image(pixels).resize((side, side)).save(data, "PNG", optimize=True)
+    return data.getvalue()
+
+
+def _image(pixels: np.ndarray) -> Any:
+    from PIL import Image
+
+    return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels[:, :, :3])
+
+
 def _thumbnails(pictures: np.ndarray) -> Thumbnails:
     from PIL import Image
 
     columns = math.ceil(math.sqrt(len(pictures)))
     rows = math.ceil(len(pictures) / columns)
-    grey = pictures.shape[3] == 1
-    sheet = Image.new("L" if grey else "RGB", (columns * THUMBNAIL, rows * THUMBNAIL))
+    mode = "L" if pictures.shape[3] == 1 else "RGB"
+    sheet = Image.new(mode, (columns * THUMBNAIL, rows * THUMBNAIL))
     for i, pixels in enumerate(pictures):
-        picture = Image.fromarray(pixels[:, :, 0] if grey else pixels[:, :, :3]).resize((THUMBNAIL, THUMBNAIL))
-        sheet.paste(picture, (i % columns * THUMBNAIL, i // columns * THUMBNAIL))
+        small = _image(pixels).resize((THUMBNAIL, THUMBNAIL))
+        sheet.paste(small, (i % columns * THUMBNAIL, i // columns * THUMBNAIL))
     data = io.BytesIO()
     sheet.save(data, "PNG", optimize=True)
     return Thumbnails(data.getvalue(), columns, rows)

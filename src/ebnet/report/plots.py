@@ -1,16 +1,18 @@
 """Figures as PNG and SVG files, for papers and slides."""
 
+import io
 from collections.abc import Iterator
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from ebnet.report.figure import PALETTE, Bars, Choice, Figure, HeatMap, Lines, Scatter
+from ebnet.report.figure import PALETTE, Bars, Choice, Figure, Gallery, HeatMap, Lines, Scatter
 
 STYLE: Any = {
     "svg.hashsalt": "ebnet",  # equal figures give equal files
@@ -18,6 +20,10 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
+
+
+ACROSS = 8
+"""Images in a row of a gallery."""
 
 
 def save_figures(figures: list[Figure], directory: Path) -> list[Path]:
@@ -55,6 +61,8 @@ def _height(figure: Figure) -> float:
         return 1.4 + 0.28 * len(figure.categories)
     if isinstance(figure, HeatMap):
         return 1.4 + 0.35 * len(figure.rows)
+    if isinstance(figure, Gallery):
+        return 0.6 + 1.3 * -(-len(figure.images) // ACROSS)
     return 5.5 if isinstance(figure, Scatter) else 4
 
 
@@ -127,6 +135,20 @@ def _(figure: Scatter, axes: Axes) -> None:
     else:
         axes.set_axis_off()
     axes.legend(frameon=False, fontsize=8)
+
+
+@plot.register
+def _(figure: Gallery, axes: Axes) -> None:
+    from PIL import Image
+
+    axes.set_axis_off()
+    rows = -(-len(figure.images) // ACROSS)
+    for i, (png, caption) in enumerate(zip(figure.images, figure.captions, strict=True)):
+        left, bottom = i % ACROSS / ACROSS, 1 - (i // ACROSS + 1) / rows
+        cell = axes.inset_axes((left, bottom + 0.3 / rows, 0.9 / ACROSS, 0.65 / rows))
+        cell.imshow(np.asarray(Image.open(io.BytesIO(png)).convert("RGB")))
+        cell.set_axis_off()
+        axes.text(left, bottom + 0.26 / rows, caption, fontsize=5.5, va="top", transform=axes.transAxes)
 
 
 def _colour(index: int) -> str:

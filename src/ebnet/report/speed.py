@@ -10,8 +10,8 @@ from ebnet.report.figure import Bars, Series
 from ebnet.report.page import Report, Section, Table
 
 _CONDITIONS = (
-    "One picture at a time. All contestants took turns, so other work on the machine disturbed them alike, and each "
-    "found the caches as the others had left them: alone, the engine is faster. For small pictures torch's time is "
+    "One image at a time. All contestants took turns, so other work on the machine disturbed them alike, and each "
+    "found the caches as the others had left them: alone, the engine is faster. For small images torch's time is "
     "mostly the overhead of its layers."
 )
 
@@ -33,7 +33,8 @@ def speed_sections(bench: dict[str, Any]) -> list[Section]:
         missing = "".join(f" Not available: {one['name']} ({one['reason']})." for one in bench.get("missing", []))
         sections.append(Section("Latency against others", _CONDITIONS + missing, [latency_bars(bench["peers"])]))
     if "timings" in bench:
-        text = f"{bench['size']} x {bench['size']} pictures, {bench['isa']} kernels."
+        side = f"{bench['size']} x {bench['size']}"
+        text = f"{side} images, {bench['isa']} kernels. The engine alone: nothing else took turns with it."
         sections.append(Section("The engine", text, [_ops(bench["ops"])], _timings(bench["timings"])))
     return sections
 
@@ -55,26 +56,38 @@ def bench_report(path: Path) -> Report:
     bench = read_bench(path)
     facts = speed_facts(bench)
     if "timings" in bench:
-        fastest = max(t["images_per_second"] for t in bench["timings"])
-        single = min(bench["timings"], key=lambda t: (t["batch"], t["median"]))
+        fastest = max(bench["timings"], key=lambda t: t["images_per_second"])
         facts += [
-            (f"{1e3 * single['median']:.2f} ms", f"median latency, batch {single['batch']}"),
-            (f"{fastest:,.0f}", "pictures per second, at most"),
+            (
+                f"{fastest['images_per_second']:,.0f}",
+                f"images per second at most: batch {fastest['batch']}, {_threads(fastest)}",
+            ),
             (bench["isa"], "instruction set of the kernels"),
         ]
-    return Report(f"Speed of {Path(bench['path']).name}", str(path), facts, speed_sections(bench))
+    made = bench.get("made")
+    subtitle = f"{path}; {made['machine']}; {made['date']}; {made['versions']}" if made else str(path)
+    return Report(f"Speed of {Path(bench['path']).name}", subtitle, facts, speed_sections(bench))
 
 
 def speed_facts(bench: dict[str, Any]) -> list[tuple[str, str]]:
-    """The engine next to its first peer."""
+    """One time of the engine, with its meaning; where peers took turns with it, that time, and the first of them."""
     peers = bench.get("peers", [])
-    if len(peers) < 2:
+    if len(peers) > 1:
+        ours, theirs = peers[0], peers[1]
+        how = f"{_threads({'threads': bench.get('threads', 1)})}, in turns"
+        return [
+            (f"{1e3 * ours['median']:.2f} ms", f"median of one image in the engine, {how}"),
+            (f"{theirs['median'] / ours['median']:.1f}x", f"faster than {theirs['name']}, {how}"),
+        ]
+    if "timings" not in bench:
         return []
-    ours, theirs = peers[0], peers[1]
-    return [
-        (f"{1e3 * ours['median']:.2f} ms", "per picture in the engine"),
-        (f"{theirs['median'] / ours['median']:.1f}x", f"faster than {theirs['name']}"),
-    ]
+    single = min(bench["timings"], key=lambda t: (t["batch"], t["threads"]))
+    what = "one image" if single["batch"] == 1 else f"a batch of {single['batch']}"
+    return [(f"{1e3 * single['median']:.2f} ms", f"median of {what} in the engine, {_threads(single)}, alone")]
+
+
+def _threads(timing: dict[str, Any]) -> str:
+    return "one thread" if timing["threads"] == 1 else f"{timing['threads']} threads"
 
 
 def latency_bars(peers: list[dict[str, Any]]) -> Bars:
@@ -110,7 +123,7 @@ def _ops(ops: list[dict[str, Any]]) -> Bars:
     kinds = list(dict.fromkeys(op["kind"] for op in ops))
     return Bars(
         "engine-ops",
-        "Where the time of one picture goes",
+        "Where the time of one image goes",
         "Median time of each op of the packed program, in its order. Batch norm, gate, scale, PReLU and skip are part "
         "of their binary op.",
         [todays_name(op["name"]) for op in ops],

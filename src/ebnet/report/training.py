@@ -7,6 +7,7 @@ from typing import Any
 from ebnet.names import spoken
 from ebnet.recipe.phases import PhaseName, title
 from ebnet.report.figure import Bars, Lines, Series, Span
+from ebnet.report.interval import interval_told
 from ebnet.runs.directory import RunDirectory
 from ebnet.runs.metrics import read_metrics
 from ebnet.runs.results import PhaseResult
@@ -79,7 +80,7 @@ def curves(record: TrainingRecord) -> list[Lines]:
     axis = "epochs, over all phases"
     figures = []
     if validated:
-        note = "On pictures never trained on. Each phase starts from the network of the one before it."
+        note = "On images never trained on. Each phase starts from the network of the one before it."
         figures.append(Lines("accuracy-curves", "Validation accuracy", note, accuracy, axis, "%", spans))
     note = "A phase that distils adds the teacher's terms to its loss, so heights compare within a phase only."
     lines = loss if validated else loss[:1]
@@ -91,8 +92,8 @@ def _terms(train: dict[str, float]) -> str:
     return "\n".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in train.items())
 
 
-def phase_accuracy(record: TrainingRecord) -> list[Bars]:
-    """How much accuracy each step towards bits costs."""
+def phase_accuracy(record: TrainingRecord, images: int | None = None) -> list[Bars]:
+    """How much accuracy each step towards bits costs; with intervals where the validation images are known."""
     if not record.results:
         return []
     results = list(record.results.values())
@@ -101,6 +102,7 @@ def phase_accuracy(record: TrainingRecord) -> list[Bars]:
         [100 * r.top1 for r in results],
         [
             f"{record.title(r.name)}\ntop-1 {r.top1:.2%}, top-5 {r.top5:.2%}\n"
+            + (f"95 % interval {interval_told(r.top1, images)}\n" if images else "")
             + (f"taken from {r.source}" if r.source else f"{r.epochs} epochs, {r.seconds:.0f} s of training")
             for r in results
         ],
@@ -110,17 +112,18 @@ def phase_accuracy(record: TrainingRecord) -> list[Bars]:
             "phase-accuracy",
             "Top-1 accuracy of each phase",
             "The teacher is real-valued. Stage I has binary activations and real weights. In Stage II both are binary: "
-            "that is the network that is packed.",
+            "that is the network that is packed."
+            + (f" In parentheses the 95 % interval (Wilson) that {images:,} images leave." if images else ""),
             [record.title(r.name) for r in results],
             [values],
-            [f"{r.top1:.2%}" for r in results],
+            [f"{r.top1:.1%}" + (f" ({interval_told(r.top1, images)})" if images else "") for r in results],
             limit=100,
         )
     ]
 
 
 def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
-    """For each layer, how the pictures divide among its experts."""
+    """For each layer, how the images divide among its experts."""
     if not usage:
         return []
     experts = max(map(len, usage.values()))
@@ -128,7 +131,7 @@ def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
         Series(
             f"expert {e}",
             [100 * shares[e] if e < len(shares) else 0.0 for shares in usage.values()],
-            [f"{spoken(n)}\nexpert {e}: {s[e]:.1%} of the pictures" if e < len(s) else "" for n, s in usage.items()],
+            [f"{spoken(n)}\nexpert {e}: {s[e]:.1%} of the images" if e < len(s) else "" for n, s in usage.items()],
         )
         for e in range(experts)
     ]
@@ -136,7 +139,7 @@ def expert_usage(usage: dict[str, list[float]]) -> list[Bars]:
         Bars(
             "expert-usage",
             "Expert usage of each layer",
-            "The share of validation pictures that each layer sends to each of its experts; at the right, how many of "
+            "The share of validation images that each layer sends to each of its experts; at the right, how many of "
             "them take more than 1 %. One colour across a whole bar: the gate has collapsed onto one expert.",
             [spoken(name) for name in usage],
             series,

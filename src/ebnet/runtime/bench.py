@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ebnet.machine import provenance
 from ebnet.runtime.engine import Engine, load
 
 
@@ -49,6 +50,8 @@ class Bench:
     size: int
     timings: list[Timing]
     ops: list[OpTiming]
+    made: dict[str, str]
+    """Where and when it was measured, and by which versions."""
 
     def to_dict(self) -> dict[str, Any]:
         timings = [asdict(t) | {"images_per_second": t.images_per_second} for t in self.timings]
@@ -72,7 +75,8 @@ def bench(
     side = size or first.preprocessing.size
     timings = [found for batch in batches for found in _timings(engines, _images(first, batch, side), seconds)]
     timings.sort(key=lambda timing: threads.index(timing.threads))
-    return Bench(os.fspath(path), first.isa, stream, side, timings, _ops(first, _images(first, 1, side), seconds))
+    ops = _ops(first, _images(first, 1, side), seconds)
+    return Bench(os.fspath(path), first.isa, stream, side, timings, ops, provenance())
 
 
 def _images(engine: Engine, batch: int, side: int) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Latency measured, not modelled: a candidate with random weights is packed and run by the engine on this CPU."""
 
-import platform
 import tempfile
 import time
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ebnet.machine import cpu_name
 from ebnet.models.config import NetworkConfig
 from ebnet.search.candidate import Candidate
 from ebnet.search.settings import Machine, Settings
@@ -19,16 +19,6 @@ TURNS = 25
 SECONDS = 2.0
 """A measurement ends after so many turns, or so much time, whichever comes first, but not before `FEWEST` turns."""
 FEWEST = 5
-
-
-def cpu_name() -> str:
-    """The model of the CPU, as the system gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from ebnet.runs.final import write_final
 from ebnet.runs.metrics import MetricsLog
 from ebnet.runs.phase import network_of
 from ebnet.runs.results import PhaseResult, RunResult
+from ebnet.runs.starts import note_start
 from ebnet.runs.state import PhaseState, Position
 from ebnet.train.allocator import keep_freed_memory
 from ebnet.train.distributed import any_rank, barrier, part_of_batch, pick_device, process_group, rank
@@ -88,6 +89,8 @@ def _claimed(run: RunDirectory, recipe: Recipe) -> Iterator[None]:
         yield
         return
     with run.claimed(recipe):
+        if not run.final.is_dir():
+            note_start(run.path)
         barrier()
         yield
 
