@@ -30,11 +30,11 @@ def test_rows_are_what_an_image_is_and_columns_what_it_is_taken_for() -> None:
 def test_the_worst_come_first_with_both_probabilities() -> None:
     _, worst = mistakes(seen([0, 1, 2], [0, 2, 2], [0.8, 0.05, 0.6]))
     assert isinstance(worst, Gallery)
-    assert list(worst.captions) == ["<1> (5%)\nnot <2> (90%)", "<2> (60%)", "<0> (80%)"]
+    assert list(worst.captions) == ["<1>: 5%\ntaken for <2>: 90%", "<2>: 60%", "<0>: 80%"]
     shown = [Image.open(io.BytesIO(png)) for png in worst.images]
     assert [(image.size, image.getpixel((0, 0))) for image in shown] == [((SIDE, SIDE), i) for i in (1, 2, 0)]
     assert "1 of 3 are taken for another class" in worst.note
-    assert "&lt;1&gt; (5%)<br>not &lt;2&gt;" in figure_html(worst)
+    assert "&lt;1&gt;: 5%<br>taken for &lt;2&gt;" in figure_html(worst)
 
 
 def test_many_classes_are_told_by_the_pairs_most_confused() -> None:

@@ -25,7 +25,7 @@ def _confusion(seen: Observation) -> HeatMap:
     return HeatMap(
         "confusion",
         "Which class is taken for which",
-        f"Percent of each class's images, of {len(seen.labels)} test images; rows sum to 100. The diagonal is right.",
+        f"Percent of each class's images, of {len(seen.labels):,} test images; rows sum to 100. The diagonal is right.",
         seen.classes,
         seen.classes,
         shares.tolist(),
@@ -46,7 +46,7 @@ def _pairs(seen: Observation) -> list[Figure]:
         Bars(
             "confusion",
             "Which class is most often taken for which",
-            f"Images of {len(seen.labels)} test images; the {len(pairs)} pairs that are confused most often.",
+            f"Images of {len(seen.labels):,} test images; the {len(pairs)} pairs that are confused most often.",
             names,
             [Series("images", counts, names)],
             [f"{count:.0f}" for count in counts],
@@ -62,7 +62,7 @@ def _worst(seen: Observation) -> Gallery:
         "worst-images",
         "The worst images",
         f"The {len(order)} images whose own class got the least probability, the worst first. "
-        f"In all {wrong} of {len(seen.labels)} are taken for another class.",
+        f"In all {wrong:,} of {len(seen.labels):,} are taken for another class.",
         [png(seen.pictures[i], SIDE) for i in order],
         [_caption(seen, int(i)) for i in order],
     )
@@ -71,4 +71,4 @@ def _worst(seen: Observation) -> Gallery:
 def _caption(seen: Observation, index: int) -> str:
     truth, guess = seen.classes[seen.labels[index]], seen.classes[seen.predicted[index]]
     own, best = seen.probabilities[index]
-    return f"{truth} ({own:.0%})" if truth == guess else f"{truth} ({own:.0%})\nnot {guess} ({best:.0%})"
+    return f"{truth}: {own:.0%}" if truth == guess else f"{truth}: {own:.0%}\ntaken for {guess}: {best:.0%}"

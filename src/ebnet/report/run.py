@@ -93,7 +93,7 @@ def _experts(
         return [Section("Features", "", scatter)], thumbnails
     text = (
         f"Every binary layer has {experts} sets of weights and a gate that picks one for each image. "
-        f"Seen on {len(seen.labels)} test images, of which {seen.accuracy:.1%} are recognised."
+        f"Seen on {len(seen.labels):,} test images, of which {seen.accuracy:.1%} are recognised."
     )
     warnings = routing_warnings(record, recipe)
     if warnings:
