@@ -14,6 +14,7 @@ the caller's own thread. The peers' packages come from npm, into a folder that i
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
@@ -87,23 +88,25 @@ class Node:
         self.process.kill()
 
 
+def chromium(playwright: Playwright) -> Browser:
+    path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+    if path is None:
+        raise SystemExit("no Chromium on this machine: apt-get install chromium")
+    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+
+
 class Chromium:
     """A page that may use fine clocks: it is isolated from others."""
 
     def __init__(self, folder: Path, packages: Path) -> None:
-        import shutil
-
-        path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
-        if path is None:
-            raise SystemExit("no Chromium on this machine: apt-get install chromium")
         (folder / "ebnet.js").write_bytes(BUNDLE.read_bytes())
         (folder / "web_peers.mjs").write_bytes((HERE / "web_peers.mjs").read_bytes())
         (folder / "index.html").write_text("<!doctype html><title>web.py</title>")
         (folder / "packages").symlink_to(packages / "node_modules")
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Isolated, directory=str(folder)))
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Isolated, directory=str(folder)))
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.playwright = sync_playwright().start()
-        self.browser = self.playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        self.browser = chromium(self.playwright)
         self.version = f"Chromium {self.browser.version}"
         self.page = self.browser.new_page()
         self.page.goto(f"http://127.0.0.1:{self.server.server_port}/")
@@ -119,7 +122,7 @@ class Chromium:
         self.server.shutdown()
 
 
-class _Isolated(SimpleHTTPRequestHandler):
+class Isolated(SimpleHTTPRequestHandler):
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".mjs": "text/javascript", ".wasm": "application/wasm"}
 
     def end_headers(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = [
@@ -55,3 +55,13 @@ class Watched:
 def watch(browser: "Browser", width: int = 1000, scheme: str = "light") -> Watched:
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
     return Watched(page)
+
+
+def draw_a_seven(page: "Page", pad: "Locator") -> None:
+    box = pad.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.22 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.22 * box["height"], steps=8)
+    page.mouse.move(box["x"] + 0.45 * box["width"], box["y"] + 0.82 * box["height"], steps=8)
+    page.mouse.up()

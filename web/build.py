@@ -57,7 +57,7 @@ def bundle(wasm: bytes) -> str:
             "// ebnet: packed networks in browsers and Node. Made by web/build.py from web/src and native/.",
             f'const WASM = "{base64.b64encode(wasm).decode()}";',
             f"const WORKER = {json.dumps(worker)};",
-            re.sub(r"^export \{.*\n", "", plain("errors.js", "index.js"), flags=re.MULTILINE).rstrip(),
+            re.sub(r"^export \{.*\n", "", plain("errors.js", "engine.js", "index.js"), flags=re.MULTILINE).rstrip(),
             "export { EbnetError, load };",
             "",
         ]

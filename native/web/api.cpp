@@ -30,13 +30,14 @@ extern "C" {
 
 const char* EBNET_EXPORT(ebnet_last_error)() { return last_error.c_str(); }
 
-// The bytes are copied.
-int EBNET_EXPORT(ebnet_open)(const void* data, std::size_t size, int threads, Engine** engine) {
+// The bytes are copied. One thread: more are more engines, each in a worker with a memory of its own, so that no page has
+// to be isolated from others for it.
+int EBNET_EXPORT(ebnet_open)(const void* data, std::size_t size, Engine** engine) {
   *engine = nullptr;
   ebnet::Status status;
   const ebnet::Status made = ebnet::guarded([&] {
     std::unique_ptr<Engine> loaded;
-    status = Engine::load(std::make_shared<ebnet::MemorySource>(data, size), {threads, {}, {}}, &loaded);
+    status = Engine::load(std::make_shared<ebnet::MemorySource>(data, size), {1, {}, {}}, &loaded);
     *engine = loaded.release();
   });
   return report(made ? status : made);

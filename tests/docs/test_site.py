@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
-from tests.browser import watch
+from tests.browser import draw_a_seven, watch
 from tests.docs.commands import ROOT
 
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
@@ -80,3 +80,16 @@ def test_in_a_browser(site: Path, browser: Browser, width: int) -> None:
     assert all(url.startswith(("file:", "data:")) for url in seen.requests)
     # From file:// a browser refuses the site's search worker; nothing else may be complained of.
     assert [text for text in seen.complaints if "search" not in text and "Worker" not in text] == []
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_first_page_recognises_a_drawn_seven(site: Path, browser: Browser, width: int) -> None:
+    seen = watch(browser, width=width)
+    seen.page.goto((site / "index.html").as_uri())
+    frame = seen.page.frame_locator("iframe")
+    expect(frame.locator("#network")).to_contain_text("4 experts per layer")
+    frame.locator("#pad").scroll_into_view_if_needed()
+    draw_a_seven(seen.page, frame.locator("#pad"))
+    expect(frame.locator("#label")).to_have_text("7")
+    assert not seen.overflows
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in seen.requests)

@@ -33,7 +33,7 @@ for (let i = 0; i < count; i += 1) {
   let outcome = "ran";
   try {
     const core = await Core.make(wasm);
-    const network = core.open(bytes, 1);
+    const network = core.open(bytes);
     const { size, in_channels: channels } = network.preprocessing;
     const { logits } = core.run(new Uint8Array(size * size * channels).fill(100), 1, size, size);
     if (!logits.every(Number.isFinite)) outcome = "not finite";

@@ -176,6 +176,24 @@ def test_networks_share_a_program_and_end_with_it() -> None:
     assert said[2] == said[3]
 
 
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_workers_share_a_batch(batch: int) -> None:
+    engine = ebnet.load("zoo:digits-e4")
+    pixels = np.random.default_rng(4).integers(0, 256, (batch, 28, 28, 1), dtype=np.uint8)
+    script = """
+    const net = await load(path, { threads: 3 });
+    const ran = await net.run(new Uint8Array(Buffer.from(pixels, "base64")), { batch });
+    const bad = await load(path, { threads: 0 }).catch((fault) => fault.message);
+    tell({ logits: Array.from(ran.logits), experts: ran.experts, threads: net.threads, bad });
+    """
+    said = node(script, path=engine.path, pixels=encoded(pixels), batch=batch)
+    expected = engine.run(pixels)
+    np.testing.assert_allclose(np.reshape(said["logits"], expected.logits.shape), expected.logits, rtol=1e-5, atol=1e-4)
+    assert np.array_equal(np.reshape(said["experts"], expected.experts.shape), expected.experts)
+    assert said["threads"] == 3
+    assert said["bad"] == "threads is 0; expected a whole number from 1 on"
+
+
 def test_the_package_is_small_and_whole(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, ROOT / "web" / "build.py", "--package", tmp_path], check=False)
     assert done.returncode == 0
@@ -192,5 +210,5 @@ def test_the_package_is_small_and_whole(tmp_path: Path) -> None:
     assert not package.keys() & {"dependencies", "peerDependencies", "optionalDependencies"}
     bundle = (STATIC / "ebnet.js").read_text()
     assert bundle.endswith("export { EbnetError, load };\n")
-    for name in ("index.js", "worker.js", "core.js", "pixels.js", "errors.js"):
+    for name in ("index.js", "engine.js", "worker.js", "core.js", "pixels.js", "errors.js"):
         assert (ROOT / "web" / "src" / name).is_file()

@@ -7,23 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 import ebnet
 from ebnet import zoo
 from ebnet.errors import ConfigError, FormatError
 from ebnet.web.site import FILES, NETWORK, export
-from tests.browser import watch
-
-
-def draw_a_seven(page: Page) -> None:
-    box = page.locator("#pad").bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.22 * box["height"])
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.22 * box["height"], steps=8)
-    page.mouse.move(box["x"] + 0.45 * box["width"], box["y"] + 0.82 * box["height"], steps=8)
-    page.mouse.up()
+from tests.browser import draw_a_seven, watch
 
 
 def test_a_drawn_seven_is_one(host: tuple[Path, str], browser: Browser) -> None:
@@ -35,7 +25,7 @@ def test_a_drawn_seven_is_one(host: tuple[Path, str], browser: Browser) -> None:
         page.goto(address)
         expect(page.locator("#network")).to_contain_text("4 experts per layer")
         expect(page.locator("#local")).to_contain_text("your images go nowhere")
-        draw_a_seven(page)
+        draw_a_seven(page, page.locator("#pad"))
         expect(page.locator("#label")).to_have_text("7")
         expect(page.locator("#probabilities .bar")).to_have_count(10)
         expect(page.locator("#path .chosen")).to_have_count(8)
@@ -53,11 +43,11 @@ def test_it_opens_without_a_network_once_seen(host: tuple[Path, str], browser: B
     page.goto(address)
     page.wait_for_function("navigator.serviceWorker.controller !== null")
     context.set_offline(True)
-    draw_a_seven(page)
+    draw_a_seven(page, page.locator("#pad"))
     expect(page.locator("#label")).to_have_text("7")
     page.reload()
     expect(page.locator("#network")).to_contain_text("4 experts per layer")
-    draw_a_seven(page)
+    draw_a_seven(page, page.locator("#pad"))
     expect(page.locator("#label")).to_have_text("7")
     context.close()
 

@@ -90,11 +90,11 @@ export class Core {
   }
 
   /** Reads and verifies a packed file; returns what it says of itself. */
-  open(bytes, threads) {
+  open(bytes) {
     if (bytes.byteLength > 2 ** 30) throw new EbnetError("FileTooLarge", `the file has ${bytes.byteLength} bytes`);
     this.#with(bytes.byteLength, (data) => this.#with(4, (handle) => {
       new Uint8Array(this.#exports.memory.buffer).set(bytes, data);
-      this.#check(this.#call("ebnet_open", data, bytes.byteLength, threads, handle));
+      this.#check(this.#call("ebnet_open", data, bytes.byteLength, handle));
       this.#engine = new DataView(this.#exports.memory.buffer).getUint32(handle, true);
     }));
     const said = (name) => JSON.parse(this.#text(this.#call(`ebnet_${name}`, this.#engine)));
@@ -109,7 +109,6 @@ export class Core {
       layers: binary.map((op) => ({ name: layerName(op.name), experts: op.experts ?? 1 })),
       isa: this.#text(this.#call("ebnet_isa", this.#engine)),
       bytes: bytes.byteLength,
-      threads,
     };
   }
 

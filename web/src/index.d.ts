@@ -67,6 +67,7 @@ export interface Network {
   readonly isa: string;
   /** Of the file. */
   readonly bytes: number;
+  /** Workers, each with the whole network: they share the images of a batch, or several `predict` at once. */
   readonly threads: number;
 
   /** What an image shows. `invert` swaps dark and light first; `top` is how many classes are told. */
@@ -76,7 +77,7 @@ export interface Network {
     images: Float32Array | Uint8Array | Uint8ClampedArray,
     options?: { batch?: number; height?: number; width?: number },
   ): Promise<Run>;
-  /** Ends the worker. */
+  /** Ends the workers. */
   close(): void;
 }
 

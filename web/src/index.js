@@ -1,36 +1,22 @@
 // The page's side: `load` a packed network, `predict` what an image shows, `run` tensors. The engine works in a worker,
 // so that the page stays alive.
-import { WASM, WORKER } from "./built.js"; // made by web/build.py
+import { WASM } from "./built.js"; // made by web/build.py
+import { Engine, isNode } from "./engine.js";
 import { EbnetError } from "./errors.js";
 
 export { EbnetError };
 
-const isNode = typeof process !== "undefined" && Boolean(process.versions?.node);
-
-/** A worker of the bundled source: { post(message), end() }; what it says goes to `hear`, its end to `fail`. */
-const startWorker = async (hear, fail) => {
-  if (isNode) {
-    const { Worker } = await import("node:worker_threads");
-    const worker = new Worker(WORKER, { eval: true, execArgv: [] });
-    worker.on("message", hear);
-    worker.on("error", (error) => fail(error.message));
-    worker.unref(); // a program may end while a network is loaded
-    return { post: (message) => { worker.ref(); worker.postMessage(message); }, rest: () => worker.unref(), end: () => worker.terminate() };
-  }
-  const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
-  const worker = new Worker(url);
-  worker.onmessage = (event) => hear(event.data);
-  worker.onerror = (event) => fail(event.message ?? "the worker could not be started");
-  return {
-    post: (message) => worker.postMessage(message),
-    rest: () => {},
-    end: () => { worker.terminate(); URL.revokeObjectURL(url); },
-  };
+/** The bytes of base64, by a plain loop: a function for each of half a million letters takes longer than compiling them. */
+const decoded = (base64) => {
+  const letters = atob(base64);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i);
+  return bytes;
 };
 
 let compiled = null; // once for all networks of a page
 const moduleOf = () => {
-  compiled ??= WebAssembly.compile(Uint8Array.from(atob(WASM), (letter) => letter.charCodeAt(0)));
+  compiled ??= WebAssembly.compile(decoded(WASM));
   return compiled;
 };
 
@@ -94,52 +80,35 @@ const rgba = ({ data, width, height }) => {
 };
 
 class Network {
-  #worker;
-  #waiting = new Map();
-  #last = 0;
-  #ended = null;
+  #engines;
 
   static async load(source, { threads = 1 } = {}) {
+    if (!Number.isInteger(threads) || threads < 1) {
+      throw new EbnetError("ArgumentInvalid", `threads is ${threads}; expected a whole number from 1 on`);
+    }
     const network = new Network();
-    const [bytes, module] = await Promise.all([bytesOf(source), moduleOf()]);
-    network.#worker = await startWorker(
-      (message) => network.#hear(message),
-      (message) => network.#end(new EbnetError("Internal", `the engine stopped: ${message}`)),
-    );
+    // All at once: workers start while the network comes and the engine is compiled.
+    const coming = Promise.all([bytesOf(source), moduleOf()]);
+    coming.catch(() => {}); // told below, where there are workers to be ended
+    network.#engines = await Promise.all(Array.from({ length: threads }, Engine.start));
     try {
-      Object.assign(network, await network.#ask("load", { module, bytes, threads }));
+      const [bytes, module] = await coming;
+      const [said] = await Promise.all(network.#engines.map((engine) => engine.ask("load", { module, bytes })));
+      return Object.assign(network, said, { threads });
     } catch (fault) {
       network.close();
       throw fault;
     }
-    return network;
   }
 
-  #ask(ask, rest) {
-    if (this.#ended) return Promise.reject(this.#ended);
-    const id = this.#last += 1;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.#worker.post({ id, ask, ...rest });
-    });
-  }
-
-  #hear({ id, answer, error }) {
-    const { resolve, reject } = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if (this.#waiting.size === 0) this.#worker.rest();
-    if (error) reject(new EbnetError(error.code, error.message)); else resolve(answer);
-  }
-
-  #end(error) {
-    this.#ended ??= error;
-    for (const { reject } of this.#waiting.values()) reject(this.#ended);
-    this.#waiting.clear();
+  /** The engine that has the least to do. */
+  get #idlest() {
+    return this.#engines.reduce((best, engine) => (engine.waiting < best.waiting ? engine : best));
   }
 
   async predict(image, { top = 5, invert = false } = {}) {
     const { data, width, height } = await pixelsOf(image);
-    const ran = await this.#ask("predict", { image: { data, width, height }, invert });
+    const ran = await this.#idlest.ask("predict", { image: { data, width, height }, invert });
     const largest = ran.logits.reduce((a, b) => Math.max(a, b));
     const weights = Array.from(ran.logits, (logit) => Math.exp(logit - largest));
     const sum = weights.reduce((a, b) => a + b);
@@ -166,13 +135,26 @@ class Network {
         `${images.length} values; expected ${batch} x ${height} x ${width} x ${this.preprocessing.in_channels}`,
       );
     }
-    const { logits, experts, milliseconds } = await this.#ask("run", { images, batch, height, width });
-    return { logits, experts, milliseconds };
+    if (batch === 1 || this.threads === 1) return this.#idlest.ask("run", { images, batch, height, width });
+    // A share of the batch for each engine: logits follow each other, experts do so within a layer.
+    const size = expected / batch;
+    const first = (i) => Math.floor(batch * i / this.threads);
+    const shares = await Promise.all(this.#engines.map((engine, i) => {
+      const [begin, end] = [first(i), first(i + 1)];
+      if (begin === end) return { logits: [], experts: [], milliseconds: 0 };
+      return engine.ask("run", { images: images.slice(begin * size, end * size), batch: end - begin, height, width });
+    }));
+    const experts = this.layers.flatMap((_, layer) => shares.flatMap((share, i) => {
+      const some = first(i + 1) - first(i);
+      return share.experts.slice(layer * some, (layer + 1) * some);
+    }));
+    const logits = new Float32Array(batch * this.classes);
+    shares.forEach((share, i) => logits.set(share.logits, first(i) * this.classes));
+    return { logits, experts, milliseconds: Math.max(...shares.map((share) => share.milliseconds)) };
   }
 
   close() {
-    this.#worker.end();
-    this.#end(new EbnetError("ArgumentInvalid", "the network is closed"));
+    for (const engine of this.#engines) engine.end();
   }
 }
 

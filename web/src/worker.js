@@ -7,9 +7,9 @@ const serve = (send) => {
   let core = null;
   let network = null;
   const asks = {
-    load: async ({ module, bytes, threads }) => {
+    load: async ({ module, bytes }) => {
       core = await Core.make(module);
-      network = core.open(bytes, threads);
+      network = core.open(bytes);
       return network;
     },
     predict: async ({ image, invert }) => {

@@ -18,6 +18,12 @@ FILES = {
 }
 """What a folder has besides the network, and the package's file it is; the page itself comes last."""
 
+AT_ONCE = """<link rel="modulepreload" href="answers.js">
+<link rel="modulepreload" href="ebnet.js">
+<link rel="preload" href="net.ebn" as="fetch" crossorigin>
+</head>"""
+"""Asked for with the page itself: one script after the other would tell of the next."""
+
 
 def export(source: str | Path, folder: Path) -> list[Path]:
     """Write the folder for a packed file or `zoo:NAME`; a file that the engine refuses is refused here.
@@ -31,6 +37,7 @@ def export(source: str | Path, folder: Path) -> list[Path]:
         raise ConfigError(f"{folder} holds other files; name a new folder, or one that `ebnet export-web` wrote")
     folder.mkdir(parents=True, exist_ok=True)
     contents = {NETWORK: Path(engine.path).read_bytes()} | {name: content(of) for name, of in FILES.items()}
+    contents["index.html"] = contents["index.html"].replace(b"</head>", AT_ONCE.encode())
     for name, data in contents.items():
         write_atomically(folder / name, data)
     return [folder / name for name in contents]

@@ -5,8 +5,9 @@ import { load } from "./ebnet.js";
 const loading = load(globalThis.ebnetNetwork ?? new URL("net.ebn", document.baseURI));
 // Once without being asked, so that the first answer shows the engine's time and not the compiler's. What goes wrong is
 // told to whoever asks.
-loading.then((net) => net.run(new Uint8Array(net.preprocessing.size ** 2 * net.preprocessing.in_channels))).catch(() => {});
-if (!globalThis.ebnetNetwork) navigator.serviceWorker?.register("offline.js").catch(() => {});
+loading.then((net) => net.run(new Uint8Array(net.preprocessing.size ** 2 * net.preprocessing.in_channels))).catch(() => {})
+  // Files are kept for later only then: the first answer comes first.
+  .then(() => globalThis.ebnetNetwork ?? navigator.serviceWorker?.register("offline.js")).catch(() => {});
 
 export const network = async () => {
   const net = await loading;
