@@ -2,6 +2,7 @@
 
     python benchmarks/latency.py                                   a table
     python benchmarks/latency.py --peers torch,openvino-int8       some of the peers
+    python benchmarks/latency.py --int8                            the engine with int8 layers, beside its fp16 self too
     python benchmarks/latency.py --json --plot latency.svg         the numbers (`ebnet report` reads them), and a figure
 
 1262-2-4:8:8:16 with 4 experts runs in the engine, ResNet-18 (or a binary network of its size, Bi-Real-18) in the peers.
@@ -20,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cpu import cpu_name, undisturbed
-from peers import ENGINE, PEERS, SIDE, chosen
+from peers import ENGINE, INT8_ENGINE, PEERS, SIDE, chosen
 from peers.turns import Outcome, take_turns
 
 WARM_UP = 8
@@ -64,6 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = ", ".join(peer.name for peer in PEERS)
     parser.add_argument("--peers", type=chosen, default=PEERS, help=f"with commas between, or `none`: {names}")
+    parser.add_argument("--int8", action="store_true", help="the engine's stem, shortcuts and classifier in int8")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--real-time", action="store_true", help="keep other work off the cores during the rounds")
@@ -76,7 +78,8 @@ def main() -> None:
                 pass
         except PermissionError:
             parser.error("--real-time needs the right to a real-time priority")
-    entries = [(peer, 1) for peer in (ENGINE, *arguments.peers)]
+    engines = [INT8_ENGINE, ENGINE] if arguments.int8 else [ENGINE]
+    entries = [(peer, 1) for peer in (*engines, *arguments.peers)]
     outcomes = take_turns(entries, 1, arguments.rounds, WARM_UP, arguments.threads, arguments.real_time)
     settings = {"threads": arguments.threads, "rounds": arguments.rounds}
     found = settings | numbers(outcomes)

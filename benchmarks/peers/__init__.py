@@ -25,6 +25,9 @@ class Peer:
 
 ENGINE = Peer("engine", f"{NETWORK}, {EXPERTS} experts, engine", "ebnet", "peers.engine:packed", NETWORK, inf)
 """Not compared here: `ebnet verify` is for that. fp16 reals flip bits of a network without training everywhere."""
+INT8_ENGINE = Peer(
+    "engine-int8", f"{NETWORK}, {EXPERTS} experts, engine int8", "ebnet", "peers.engine:int8", NETWORK, inf
+)
 PEERS = [
     Peer("torch", "ResNet-18, torch eager fp32", "torch", "peers.pytorch:eager"),
     Peer("torch-compiled", "ResNet-18, torch compiled fp32", "torch", "peers.pytorch:compiled"),

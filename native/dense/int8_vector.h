@@ -24,44 +24,57 @@ inline size_t size(int value) { return static_cast<size_t>(value); }
 constexpr int kVectors = kInt8Block / kLanes;
 constexpr int kQuad = 4;
 
-// One block's results of one pixel.
-template <bool kBytes>
-inline __attribute__((always_inline)) void finish(const Int8Conv& conv, const Ints* sums, int channel, float inverse,
-                                                  float zero, const Int8Output& output, size_t pixel) {
-  Reals reals[kVectors];
+// One block's results of kPixels pixels. What is the same for all of them is loaded first: a store of bytes may be to
+// anywhere, as far as the compiler knows.
+template <int kPixels, int kAll, bool kBytes>
+inline __attribute__((always_inline)) void finish(const Int8Conv& conv, Ints (&sums)[kPixels][kAll], int first,
+                                                  int channel, const Int8Output& output, size_t pixel) {
+  Reals reals[kPixels][kVectors];
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v) {
-    const int at = channel + v * kLanes;
-    reals[v] = fused(to_reals(sums[v]), load_reals(conv.multiplier.as<float>() + at),
-                     load_reals(conv.shift.as<float>() + at));
-    if (conv.activation == Activation::relu) reals[v] = not_negative(reals[v]);
-    if (conv.activation == Activation::prelu) {
-      reals[v] = negative_scaled(reals[v], load_reals(conv.slope.as<float>() + at));
+    const Reals multiplier = load_reals(conv.multiplier.as<float>() + channel + v * kLanes);
+    const Reals shift = load_reals(conv.shift.as<float>() + channel + v * kLanes);
+    const Reals slope = load_reals(conv.slope.as<float>() + channel + v * kLanes);
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) reals[p][v] = fused(to_reals(sums[p][first + v]), multiplier, shift);
+    if (conv.activation == Activation::relu) {
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) reals[p][v] = not_negative(reals[p][v]);
+    } else if (conv.activation == Activation::prelu) {
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) reals[p][v] = negative_scaled(reals[p][v], slope);
     }
   }
   const int channels = conv.shape.out_channels - channel;
   const bool whole = channels >= kInt8Block;
+  const size_t stride = whole ? output.stride : size(kInt8Block);
   if constexpr (kBytes) {
-    Ints bytes[kVectors];
+    const float inverse = 1.0f / output.code.step;
+    const auto zero = static_cast<float>(output.code.zero);
+    std::uint8_t last[kPixels * kInt8Block];
+    std::uint8_t* const results = output.bytes + pixel * output.stride + channel;
+    std::uint8_t* const to = whole ? results : last;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      Ints bytes[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) bytes[v] = clamped_bytes(reals[v], inverse, zero);
-    std::uint8_t* to = output.bytes + pixel * output.stride + channel;
-    if (whole) {
-      store_bytes(to, bytes);
-    } else {
-      std::uint8_t last[kInt8Block];
-      store_bytes(last, bytes);
-      std::memcpy(to, last, size(channels));
+      for (int v = 0; v < kVectors; ++v) bytes[v] = clamped_bytes(reals[p][v], inverse, zero);
+      store_bytes(to + size(p) * stride, bytes);
+    }
+    for (int p = 0; p < kPixels && !whole; ++p) {
+      std::memcpy(results + size(p) * output.stride, last + p * kInt8Block, size(channels));
     }
   } else {
-    float* to = output.reals + pixel * output.stride + channel;
-    if (whole) {
+    float last[kPixels * kInt8Block];
+    float* const results = output.reals + pixel * output.stride + channel;
+    float* const to = whole ? results : last;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) store_reals(to + v * kLanes, reals[v]);
-    } else {
-      float last[kInt8Block];
-      for (int v = 0; v < kVectors; ++v) store_reals(last + v * kLanes, reals[v]);
-      std::memcpy(to, last, size(channels) * sizeof(float));
+      for (int v = 0; v < kVectors; ++v) store_reals(to + size(p) * stride + v * kLanes, reals[p][v]);
+    }
+    for (int p = 0; p < kPixels && !whole; ++p) {
+      std::memcpy(results + size(p) * output.stride, last + p * kInt8Block, size(channels) * sizeof(float));
     }
   }
 }
@@ -97,14 +110,9 @@ __attribute__((noinline)) void tile(const Int8Conv& conv, const Int8Window& wind
       }
     }
   }
-  const float inverse = 1.0f / output.code.step;
-  const auto zero = static_cast<float>(output.code.zero);
-#pragma GCC unroll 16
-  for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 4
-    for (int b = 0; b < kBlocks; ++b) {
-      finish<kBytes>(conv, sums[p] + b * kVectors, (block + b) * kInt8Block, inverse, zero, output, pixel + size(p));
-    }
+  for (int b = 0; b < kBlocks; ++b) {
+    finish<kPixels, kAll, kBytes>(conv, sums, b * kVectors, (block + b) * kInt8Block, output, pixel);
   }
 }
 
@@ -165,21 +173,18 @@ void to_bytes(const float* input, size_t input_stride, int pixels, int channels,
   }
 }
 
-typedef std::uint8_t Bytes __attribute__((vector_size(16)));
-
 // One output pixel's channels [c, c + 16 * kTogether): the greatest of the window's bytes.
 template <int kTogether>
 inline void window_maximum(const std::uint8_t* window, size_t row_step, size_t pixel_step, int rows, int columns,
                            std::uint8_t* output) {
-  Bytes greatest[kTogether] = {};
+  __m128i greatest[kTogether] = {};
   for (int y = 0; y < rows; ++y, window += row_step) {
     const std::uint8_t* at = window;
     for (int x = 0; x < columns; ++x, at += pixel_step) {
 #pragma GCC unroll 4
       for (int v = 0; v < kTogether; ++v) {
-        Bytes bytes;
-        std::memcpy(&bytes, at + v * sizeof bytes, sizeof bytes);
-        greatest[v] = bytes > greatest[v] ? bytes : greatest[v];
+        const auto* from = reinterpret_cast<const __m128i*>(at) + v;
+        greatest[v] = _mm_max_epu8(greatest[v], _mm_loadu_si128(from));
       }
     }
   }

@@ -21,13 +21,14 @@ inline Vector load_widened(const float* from) { return load(from); }
 
 inline Vector load_widened(const Half* from) {
   Vector value;
-#ifdef EBNET_X86_64
-  for (int lane = 0; lane < kLanes; lane += 8) {
-    __m128i halves;
-    std::memcpy(&halves, from + lane, sizeof halves);
-    const __m256 eight = _mm256_cvtph_ps(halves);
-    std::memcpy(reinterpret_cast<char*>(&value) + lane * sizeof(float), &eight, sizeof eight);
-  }
+#if defined(__AVX512F__)
+  __m256i halves;
+  std::memcpy(&halves, from, sizeof halves);
+  value = reinterpret_cast<Vector>(_mm512_maskz_cvtph_ps(0xFFFF, halves));
+#elif defined(EBNET_X86_64)
+  __m128i halves;
+  std::memcpy(&halves, from, sizeof halves);
+  value = reinterpret_cast<Vector>(_mm256_cvtph_ps(halves));
 #else
   value = reinterpret_cast<Vector>(vectors::load_halves(from));
 #endif
