@@ -33,7 +33,7 @@ for path in "$build"/native/tests/*_test; do
   esac
 done
 "$python" native/fuzz/seeds.py "$machine/root"
-tests+=("engine_test float32.ebn" "engine_test float16.ebn")
+tests+=("engine_test float32.ebn" "engine_test float16.ebn" "engine_test int8.ebn")
 
 if [[ -z ${KERNEL:-} ]]; then
   KERNEL=$(find "$build/kernel/boot" -name 'vmlinuz-*' 2>/dev/null | head -n 1 || true)

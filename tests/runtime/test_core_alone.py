@@ -1,5 +1,6 @@
 """The core without Python, under AddressSanitizer and UBSan: its test program and the C example."""
 
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 import ebnet
 from tests.builds import SANITIZED, THREADS
-from tests.runtime.tiny_file import TinyFile
+from tests.runtime.tiny_file import TinyFile, TinyInt8File
 
 pytestmark = pytest.mark.slow  # the sanitized core compiles for more than a minute
 
@@ -19,10 +20,10 @@ def programs() -> dict[str, Path]:
     return {name: SANITIZED.program(name) for name in ("engine_test", "capi_test", "classify")}
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
+@pytest.fixture(params=[TinyFile, TinyInt8File])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "tiny.ebn"
-    path.write_bytes(TinyFile().content())
+    path.write_bytes(request.param().content())
     return path
 
 
@@ -30,7 +31,13 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
 
-def test_engine_is_clean_under_sanitizers(programs: dict[str, Path], file: Path) -> None:
+@pytest.mark.parametrize("isa", ["", "avx2", "portable"])
+def test_engine_is_clean_under_sanitizers(
+    programs: dict[str, Path], file: Path, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isa == "avx2" and platform.machine() != "x86_64":
+        pytest.skip(f"AVX2 is of x86-64, this is {platform.machine()}")
+    monkeypatch.setenv("EBNET_ISA", isa)
     result = run(programs["engine_test"], file)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "0 failures" in result.stdout
