@@ -89,5 +89,5 @@ def test_mistakes_are_named() -> None:
 
 
 def test_what_cannot_be_packed_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"weights='libra' with activations='sign' cannot be packed"):
+    with pytest.raises(ConfigError, match=r"weights='libra', activations='sign', unit=.* cannot be packed"):
         ebnet.pack(small(weights="libra"), tmp_path / "net.ebn")

@@ -21,6 +21,7 @@ from ebnet.cli import (
     import_official,
     inspect,
     memory,
+    methods,
     pack,
     predict,
     report,
@@ -66,6 +67,7 @@ def program(
 for command in (
     summary.summary,
     memory.memory,
+    methods.methods,
     import_official.import_official,
     train.train,
     eval.eval,

@@ -5,7 +5,9 @@ How things are counted (docs/counting.md has the derivation):
 - BOPs: multiply-accumulates whose operands are both binary. Experts do not change them, one is used at a time.
 - real MACs: stem, shortcut projections, gates, data-driven scaling, head and classifier.
 - elementwise: 5 operations per output element of a binary convolution (batch norm 2, scale, PReLU, add), one more
-  with data-driven scaling, and 3 per output element of a stem convolution (batch norm 2, ReLU).
+  with data-driven scaling, and 3 per output element of a stem convolution (batch norm 2, ReLU). Units of other papers
+  have more or fewer of them.
+- Weights of m bits with activations of n are m n BOPs a multiply-accumulate; with real activations it is a real MAC.
 - FLOPs = real MACs + elementwise, which is what the paper's 1.1e8 counts. OPs = BOPs / 64 + FLOPs.
 - bytes: one bit per binary weight and expert, 4 or 2 bytes per real; a batch norm is two reals per channel, as stored.
   In an int8 file the weights of stem, shortcuts, head and classifier are bytes, the last two with a scale per output.
@@ -19,11 +21,11 @@ from ebnet.arch import SCALING_REDUCTION, Arch
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.models.layout import ConvLayout, NetworkLayout, UnitLayout, layout
+from ebnet.models.quantizers import ACTIVATION_BITS, REAL_BITS, UNITS, WEIGHT_BITS
 
 if TYPE_CHECKING:
     from ebnet.models.network import ExpertBinaryNetwork
 
-BINARY_ELEMENTWISE = 5
 STEM_ELEMENTWISE = 3
 
 
@@ -38,7 +40,7 @@ class LayerCost:
     real_macs: int = 0
     elementwise: int = 0
     binary_weights: int = 0
-    """Of one expert."""
+    """Of one expert; a weight of two bits counts twice."""
     real_parameters: int = 0
     real_weights: int = 0
     """Of a convolution or linear map: those parameters that an int8 file keeps as bytes."""
@@ -147,13 +149,23 @@ def _stem(structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost
 
 def _units(config: NetworkConfig, structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
     for unit in structure.units:
-        yield _binary(config, unit.conv, size)
+        yield _binary(config, unit, size)
         yield from _projection(config, unit, size)
 
 
-def _binary(config: NetworkConfig, conv: ConvLayout, size: tuple[int, int]) -> LayerCost:
+def _binary(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> LayerCost:
+    conv = unit.conv
     output, positions = _output(conv, size)
-    macs, reals = 0, 2 * conv.cin + 2 * conv.cout  # batch norm on the input; scale and PReLU on the output
+    kind, bits = UNITS[config.unit], WEIGHT_BITS[config.weights]
+    activation_bits = ACTIVATION_BITS[config.activations]
+    scales = config.weights != "sign"
+    # Batch norm on the input or the output; scale, activation and thresholds.
+    macs, reals = 0, 2 * (conv.cin if kind.norm_first else conv.cout) + (scales + kind.slopes) * conv.cout
+    reals += conv.cin if config.activations == "rsign" else 0
+    elementwise = 2 + scales + kind.slopes + unit.skips + config.scaling
+    work = conv.weights * positions
+    bops = 0 if activation_bits == REAL_BITS else bits * activation_bits * work
+    macs += work if activation_bits == REAL_BITS else 0
     if config.experts > 1 or config.conv == "cond":
         macs += config.experts * conv.cin
         reals += config.experts * (conv.cin + 1)
@@ -167,10 +179,10 @@ def _binary(config: NetworkConfig, conv: ConvLayout, size: tuple[int, int]) -> L
         conv.name,
         "binary",
         output,
-        bops=conv.weights * positions,
+        bops=bops,
         real_macs=macs,
-        elementwise=(BINARY_ELEMENTWISE + config.scaling) * conv.cout * positions,
-        binary_weights=conv.weights,
+        elementwise=elementwise * conv.cout * positions,
+        binary_weights=bits * conv.weights,
         real_parameters=reals,
     )
 

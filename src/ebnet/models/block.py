@@ -1,4 +1,4 @@
-"""The residual block: a skip around every binary convolution (Bi-Real Net's double skip), groups mixed at its end."""
+"""The residual block and its units: binary convolutions with what stands before and after them."""
 
 from typing import Any
 
@@ -6,11 +6,13 @@ from torch import Tensor, nn
 
 from ebnet.models.config import NetworkConfig
 from ebnet.models.layout import BlockLayout, ConvLayout, UnitLayout
+from ebnet.models.quantizers import UNITS
 from ebnet.models.shortcut import Projection
 from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.cond_conv import CondBinaryConv2d
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
+from ebnet.nn.rprelu import RPReLU
 from ebnet.nn.unit import binary_unit, refusal
 
 BLOCK_NORM_EPS = 1e-4
@@ -18,7 +20,9 @@ BLOCK_NORM_EPS = 1e-4
 
 
 class BinaryUnit(nn.Module):
-    """BN -> binary conv -> PReLU, plus the skip: on the CPU one native operation, else layer by layer.
+    """A binary convolution with its batch norm, activation and skip, in the order of its `UnitKind`.
+
+    BN -> binary conv -> PReLU, plus the skip, is on the CPU one native operation; other orders go layer by layer.
 
     Attributes:
         refusal: why the last forward pass went layer by layer; None where it did not.
@@ -26,23 +30,42 @@ class BinaryUnit(nn.Module):
 
     def __init__(self, layout: UnitLayout, config: NetworkConfig, precision: Precision) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm2d(layout.conv.cin, eps=BLOCK_NORM_EPS)
+        self.kind = UNITS[config.unit]
+        channels = layout.conv.cin if self.kind.norm_first else layout.conv.cout
+        self.norm = nn.BatchNorm2d(channels, eps=BLOCK_NORM_EPS)
         self.conv = _binary_conv(layout.conv, config, precision)
-        self.act = nn.PReLU(layout.conv.cout)
-        self.shortcut: nn.Module = nn.Identity()
+        self.act = {"none": nn.Identity, "prelu": nn.PReLU, "rprelu": RPReLU}[self.kind.activation](layout.conv.cout)
+        self.shortcut: nn.Module | None = nn.Identity() if layout.skips else None
         if layout.projection:
-            self.shortcut = Projection(layout.projection, layout.conv.stride, config.shortcut)
+            self.shortcut = Projection(layout.projection, layout.stride, config.shortcut)
         self.refusal: str | None = None
 
-    def forward(self, x: Tensor) -> Tensor:
-        skip = self.shortcut(x)
+    def forward(self, x: Tensor, block_input: Tensor) -> Tensor:
+        skip = None if self.shortcut is None else self.shortcut(x if self.kind.skip == "unit" else block_input)
+        self.refusal = self._refusal(x)
+        if self.refusal is None:
+            return self._native(x, skip)
+        y = self.conv(self.norm(x)) if self.kind.norm_first else self.norm(self.conv(x))
+        if self.kind.activation_last:
+            return self.act(y if skip is None else y + skip)
+        return self.act(y) if skip is None else self.act(y) + skip
+
+    def _refusal(self, x: Tensor) -> str | None:
         if type(self.conv) is not ExpertBinaryConv2d:
-            self.refusal = type(self.conv).__name__
-        else:
-            self.refusal = refusal(x, self.norm, self.conv, self.act)
-            if self.refusal is None:
-                return binary_unit(x, skip, self.norm, self.conv, self.act)
-        return self.act(self.conv(self.norm(x))) + skip
+            return type(self.conv).__name__
+        if not self.kind.norm_first or self.kind.activation_last:
+            return "another order of layers"
+        return refusal(x, self.norm, self.conv, self._native_act)
+
+    @property
+    def _native_act(self) -> nn.Module | None:
+        return None if isinstance(self.act, nn.Identity) else self.act
+
+    def _native(self, x: Tensor, skip: Tensor | None) -> Tensor:
+        assert isinstance(self.conv, ExpertBinaryConv2d)
+        act = self._native_act
+        assert act is None or isinstance(act, nn.PReLU)
+        return binary_unit(x, skip, self.norm, self.conv, act)
 
 
 class Block(nn.Module):
@@ -53,8 +76,9 @@ class Block(nn.Module):
         self.units = nn.ModuleList(BinaryUnit(unit, config, precision) for unit in layout.units)
 
     def forward(self, x: Tensor) -> Tensor:
+        first = x
         for unit in self.units:
-            x = unit(x)
+            x = unit(x, first)
         return x
 
 

@@ -39,6 +39,7 @@ Activations = Literal[
     "qil",
     "real",
 ]
+Unit = Literal["real-to-binary", "xnor", "bi-real", "react"]
 
 _ESTIMATORS = {"clip": "sign", "polynomial": "sign-polynomial"}
 """What the former setting `activation_ste` is called as `activations`."""
@@ -64,6 +65,8 @@ class NetworkConfig:
         weights: how weights are quantized, a name of `ebnet.nn.weights`: ``learned-scale`` (the paper's), ``sign`` ...
         activations: how activations are quantized, a name of `ebnet.nn.activations`: ``sign`` with the clipped
             gradient (the paper's), ``sign-polynomial``, ``rsign`` ...
+        unit: the order of the layers around a binary convolution, a name of `ebnet.models.quantizers.UNITS`:
+            ``real-to-binary`` (the paper's), ``xnor``, ``bi-real`` or ``react``.
         cond_outer_ste: estimator of CondConv's second binarization: ``clip`` or ``identity``.
     """
 
@@ -83,6 +86,7 @@ class NetworkConfig:
     conv: Conv = "expert"
     weights: Weights = "learned-scale"
     activations: Activations = "sign"
+    unit: Unit = "real-to-binary"
     cond_outer_ste: Ste = "clip"
 
     def __post_init__(self) -> None:
@@ -101,7 +105,7 @@ class NetworkConfig:
         if not number or not 0 < self.temperature < float("inf"):
             raise ConfigError(f"temperature={self.temperature!r}: expected a positive number")
         choices: dict[str, Any] = {"stem": Stem, "shortcut": Shortcut, "gate": GateGradient, "conv": Conv}
-        choices |= {"weights": Weights, "activations": Activations, "cond_outer_ste": Ste}
+        choices |= {"weights": Weights, "activations": Activations, "unit": Unit, "cond_outer_ste": Ste}
         for name, kind in choices.items():
             _one_of(name, getattr(self, name), get_args(kind))
         if self.conv == "cond" and self.weights != "learned-scale":

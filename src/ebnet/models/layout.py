@@ -7,6 +7,7 @@ of n to ceil(n / stride), so a map's size follows from the strides alone.
 from dataclasses import dataclass
 
 from ebnet.models.config import NetworkConfig
+from ebnet.models.quantizers import UNITS
 from ebnet.names import layer_name
 
 
@@ -35,10 +36,15 @@ class ConvLayout:
 
 @dataclass(frozen=True)
 class UnitLayout:
-    """BN -> binary conv -> PReLU, plus a skip: identity, or the real convolutions of a projection."""
+    """A binary convolution with its batch norm and activation, and where there is one a skip.
+
+    The skip is the identity or, with a `projection`, its real convolutions after an average pool of `stride`.
+    """
 
     conv: ConvLayout
+    skips: bool
     projection: tuple[ConvLayout, ...]
+    stride: int
 
 
 @dataclass(frozen=True)
@@ -110,11 +116,15 @@ def _block(
     if config.aggregation and groups > 1:
         shapes.append((cout, 1, 1, 1))
     units = []
+    once = UNITS[config.unit].skip == "block"
     for number, (inputs, kernel, step, split) in enumerate(shapes):
         unit = layer_name(stage, block, number)
         conv = ConvLayout(unit, inputs, cout, kernel, step, split, shrink)
-        projects = step > 1 or inputs != cout
-        units.append(UnitLayout(conv, _projection(config, unit, inputs, cout, shrink) if projects else ()))
+        skips = not once or number == len(shapes) - 1
+        source, pooled = (cin, stride) if once else (inputs, step)
+        projects = skips and (pooled > 1 or source != cout)
+        projection = _projection(config, unit, source, cout, shrink) if projects else ()
+        units.append(UnitLayout(conv, skips, projection, pooled))
     return BlockLayout(tuple(units))
 
 

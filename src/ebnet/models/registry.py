@@ -1,26 +1,29 @@
 """Networks by name: any notation, and the names used in the paper."""
 
+import fnmatch
 from typing import Any
 
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
+from ebnet.models.methods import METHODS, RESNET18
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.precision import Precision
 
-NAMED: dict[str, dict[str, Any]] = {
-    "sbaseline": {"arch": "2222-1-1:1:1:1", "stem": "conv7x7", "shortcut": "none"},
-    "real-to-bin": {"arch": "2222-1-1:1:1:1", "stem": "conv7x7", "shortcut": "none", "scaling": True},
+NAMED: dict[str, dict[str, Any]] = {method.name: method.settings for method in METHODS} | {
+    "sbaseline": RESNET18,
     "ebnet-1242": {"arch": "1242-2-4:4:8:16", "experts": 4},
-    "ebnet-1262": {"arch": "1262-2-4:8:8:16", "experts": 4},
     "ebnet-1282": {"arch": "1282-2-4:4:8:16", "experts": 4},
     "ebnet-1262-official": {"arch": "1262-2-4:8:8:16", "experts": 4, "scaling": True},
 }
-"""The paper's baselines (ResNet-18's stem and plain shortcuts) and its best networks."""
+"""The methods of the paper's comparison, its baseline and its best networks."""
 
 
-def list_models() -> list[str]:
-    """The named networks; every notation such as ``1262-2-4:8:8:16`` is a network too."""
-    return sorted(NAMED)
+def list_models(pattern: str = "*") -> list[str]:
+    """The named networks that fit a pattern; every notation such as ``1262-2-4:8:8:16`` is a network too.
+
+    Example: `list_models("xnor*")`
+    """
+    return sorted(fnmatch.filter(NAMED, pattern))
 
 
 def network_config(name: str, **settings: Any) -> NetworkConfig:

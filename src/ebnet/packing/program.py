@@ -181,10 +181,11 @@ def _require_packable(model: ExpertBinaryNetwork) -> None:
             "store; only conv='expert' can be packed"
         )
     config = model.config
-    if config.weights not in ("learned-scale", "sign") or config.activations not in ("sign", "sign-polynomial"):
+    signs = config.weights in ("learned-scale", "sign") and config.activations in ("sign", "sign-polynomial")
+    if not signs or config.unit != "real-to-binary":
         raise ConfigError(
-            f"weights={config.weights!r} with activations={config.activations!r} cannot be packed: the file holds signs "
-            "with the layer's own scale"
+            f"weights={config.weights!r}, activations={config.activations!r}, unit={config.unit!r} cannot be packed: "
+            "the file holds signs with the layer's own scale"
         )
     for name, layer in model.binary_layers().items():
         if layer.precision is not Precision.BINARY:

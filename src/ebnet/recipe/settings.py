@@ -19,6 +19,7 @@ from ebnet.models.config import (
     NetworkConfig,
     Shortcut,
     Stem,
+    Unit,
     Weights,
     renamed,
 )
@@ -88,6 +89,7 @@ class Network(_Table):
     conv: Conv = "expert"
     weights: Weights = "learned-scale"
     activations: Activations = "sign"
+    unit: Unit = "real-to-binary"
     cond_outer_ste: Literal["clip", "identity"] = "clip"
 
     @model_validator(mode="before")

@@ -1,7 +1,6 @@
 """What every way of quantizing activations has in common."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -15,7 +14,7 @@ class ActivationQuantizer(nn.Module, ABC):
         bits: of one activation.
     """
 
-    bits: ClassVar[int] = 1
+    bits: int = 1
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:

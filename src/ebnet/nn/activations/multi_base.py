@@ -16,6 +16,7 @@ class MultiBaseSign(ActivationQuantizer):
 
     def __init__(self, bases: int) -> None:
         super().__init__()
+        self.bits = bases
         shifts = torch.linspace(-1, 1, bases) if bases > 1 else torch.zeros(1)
         self.shift = nn.Parameter(shifts + 0.5)
         self.scale = nn.Parameter(torch.full((bases,), 1 / bases))

@@ -19,7 +19,7 @@ class WeightQuantizer(nn.Module, ABC):
         learns_scale: whether the layer's scale per output channel is learned beside, by gradient.
     """
 
-    bits: ClassVar[int] = 1
+    bits: int = 1
     learns_scale: ClassVar[bool] = False
 
     def begin(self, weight: Tensor) -> None:

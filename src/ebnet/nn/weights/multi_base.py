@@ -17,7 +17,7 @@ class MultiBase(WeightQuantizer):
 
     def __init__(self, bases: int) -> None:
         super().__init__()
-        self.count = bases
+        self.count = self.bits = bases
 
     def forward(self, weight: Tensor) -> Tensor:
         with torch.no_grad():
