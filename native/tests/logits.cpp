@@ -1,4 +1,4 @@
-// What a network says of pixels, for comparison between machines:  logits net.ebn pixels.u8 height width
+// What a network says of pixels, for comparison between machines:  logits net.ebn pixels.u8 height width [times]
 // Prints the kernels' instruction set, one line of logits as hexadecimal floats, and one of the chosen experts.
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,8 @@
 #include "ebnet.h"
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 5 && argc != 6) return 2;
+  const int times = argc == 6 ? std::atoi(argv[5]) : 1;
   std::ifstream file(argv[2], std::ios::binary);
   const std::vector<char> pixels((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const int height = std::atoi(argv[3]), width = std::atoi(argv[4]);
@@ -23,10 +24,12 @@ int main(int argc, char** argv) {
   if (pixels.size() != expected) return 2;
   std::vector<float> logits(static_cast<std::size_t>(ebnet_classes(engine)));
   std::vector<std::int64_t> experts(static_cast<std::size_t>(ebnet_binary_layers(engine)));
-  if (ebnet_experts_u8(engine, reinterpret_cast<const std::uint8_t*>(pixels.data()), 1, height, width, logits.data(),
-                       experts.data()) != EBNET_OK) {
-    std::fprintf(stderr, "%s\n", ebnet_last_error());
-    return 1;
+  for (int i = 0; i < times; ++i) {
+    if (ebnet_experts_u8(engine, reinterpret_cast<const std::uint8_t*>(pixels.data()), 1, height, width, logits.data(),
+                         experts.data()) != EBNET_OK) {
+      std::fprintf(stderr, "%s\n", ebnet_last_error());
+      return 1;
+    }
   }
   std::printf("%s\n", ebnet_isa(engine));
   for (const float logit : logits) std::printf("%a ", static_cast<double>(logit));
