@@ -93,3 +93,17 @@ def test_the_first_page_recognises_a_drawn_seven(site: Path, browser: Browser, w
     expect(frame.locator("#label")).to_have_text("7")
     assert not seen.overflows
     assert all(url.startswith(("file:", "data:", "blob:")) for url in seen.requests)
+
+
+CUT = """() => [...document.querySelectorAll(".md-content .md-typeset__scrollwrap, .md-content pre > code")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 2).map((box) => box.textContent.trim().slice(0, 60))"""
+
+
+def test_tables_and_commands_are_whole_at_1280_pixels(site: Path, browser: Browser) -> None:
+    page = watch(browser, width=1280).page
+    for document in sorted(site.rglob("index.html")):
+        page.goto(document.as_uri())
+        page.wait_for_function(
+            "!document.querySelector('.md-content table') || document.querySelector('.md-typeset__scrollwrap')"
+        )
+        assert page.evaluate(CUT) == [], document.parent.name
