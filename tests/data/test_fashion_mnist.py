@@ -54,7 +54,7 @@ def test_damaged_files_are_named(directory: Path, damage: str) -> None:
         }[damage]
     )
     name = directory if damage == "count" else path
-    with pytest.raises(DataError, match=rf"{name}: .*(truncated|not an idx file|30 train pictures but 5 labels).*apt"):
+    with pytest.raises(DataError, match=rf"{name}: .*(truncated|not an idx file|30 train images but 5 labels).*apt"):
         open_dataset("fashion-mnist", directory)
 
 

@@ -65,7 +65,7 @@ def test_wrong_layouts_are_explained(folder: Path, tmp_path: Path) -> None:
         open_dataset("folder", folder, "val")
     for name in ("train/a", "val/a"):
         (tmp_path / "empty" / name).mkdir(parents=True)
-    with pytest.raises(DataError, match=r"empty/train: no pictures"):
+    with pytest.raises(DataError, match=r"empty/train: no images"):
         open_dataset("folder", tmp_path / "empty")
 
 
@@ -78,7 +78,7 @@ def test_a_damaged_picture_is_named(folder: Path, damage: str) -> None:
     else:
         whole = path.read_bytes()
         path.write_bytes({"truncated": whole[: len(whole) // 2], "no picture": b"hello" * 100, "empty": b""}[damage])
-    with pytest.raises(DataError, match=r"train/ant/ant_2\.jpg: cannot be read as a picture"):
+    with pytest.raises(DataError, match=r"train/ant/ant_2\.jpg: cannot be read as an image"):
         data.image(2)
     with pytest.raises(DataError, match=r"train/ant/ant_2\.jpg"):
         data.in_memory(8)

@@ -90,7 +90,7 @@ def test_a_broken_picture_is_named(folder: Path, workers: int) -> None:
     broken = folder / "train" / "bee" / "bee_3.jpg"
     broken.write_bytes(broken.read_bytes()[:500])
     loader = Loader(open_dataset("folder", folder), RandomResizedCrop(16), 4, workers=workers)
-    with pytest.raises(DataError, match=r"bee_3\.jpg: cannot be read as a picture .*; replace or remove it") as caught:
+    with pytest.raises(DataError, match=r"bee_3\.jpg: cannot be read as an image .*; replace or remove it") as caught:
         list(loader.epoch(0))
     assert "\n" not in str(caught.value)
 
@@ -103,7 +103,7 @@ def test_impossible_settings_are_refused() -> None:
         Loader(data, CentreCrop(32), 4, rank=2, world_size=2)
     with pytest.raises(ConfigError, match="workers=-1"):
         Loader(data, CentreCrop(32), 4, workers=-1)
-    with pytest.raises(DataError, match="has 10 pictures, fewer than one batch of 11"):
+    with pytest.raises(DataError, match="has 10 images, fewer than one batch of 11"):
         Loader(data, CentreCrop(32), 11, drop_last=True)
 
 

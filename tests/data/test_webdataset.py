@@ -98,10 +98,10 @@ def test_missing_shards_are_explained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("members", "complaint"),
     [
-        ([("a.cls", b"1")], "no pictures in it"),
+        ([("a.cls", b"1")], "no images in it"),
         ([("a.png", b""), ("b.png", b""), ("b.cls", b"1")], r"the key 'a' has no class \(\.cls\)"),
-        ([("a.png", b""), ("a.cls", b"1"), ("b.cls", b"1")], r"the key 'b' has no picture"),
-        ([("a.png", b""), ("a.jpg", b""), ("a.cls", b"1")], "a second picture of the key 'a'"),
+        ([("a.png", b""), ("a.cls", b"1"), ("b.cls", b"1")], r"the key 'b' has no image"),
+        ([("a.png", b""), ("a.jpg", b""), ("a.cls", b"1")], "a second image of the key 'a'"),
         ([("a.png", b""), ("a.cls", b"cat")], r"member a\.cls: b'cat' is not a class number"),
         ([("a.png", b""), ("a.cls", b"-1")], "is not a class number"),
     ],
@@ -133,8 +133,8 @@ def test_a_damaged_picture_or_a_shard_cut_later_is_named(shards: Path) -> None:
     data = open_dataset("webdataset", shards)
     path = shards / "train" / "024.tar"
     path.write_bytes(path.read_bytes()[:6000])
-    with pytest.raises(DataError, match=r"024\.tar, member x/0031\.jpg: .*ends before the picture does"):
+    with pytest.raises(DataError, match=r"024\.tar, member x/0031\.jpg: .*ends before the image does"):
         data.image(31)
     write_shard(shards / "train" / "024.tar", [("bad.jpg", b"\xff\xd8 nothing"), ("bad.cls", b"0")])
-    with pytest.raises(DataError, match=r"024\.tar, member bad\.jpg: cannot be read as a picture"):
+    with pytest.raises(DataError, match=r"024\.tar, member bad\.jpg: cannot be read as an image"):
         open_dataset("webdataset", shards).image(24)

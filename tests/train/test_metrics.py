@@ -38,5 +38,5 @@ def test_expert_usage_and_its_warning() -> None:
     usage.add(layers)
     shares = usage.shares()
     assert shares == {"a": [0.375, 0.125, 0.5], "b": [0.0, 1.0]}
-    assert collapsed(shares, 0.95) == ["expert 1 of b takes 100.0% of the pictures"]
+    assert collapsed(shares, 0.95) == ["expert 1 of b takes 100.0% of the images"]
     assert collapsed({"a": [0.95, 0.05]}, 0.95) == []

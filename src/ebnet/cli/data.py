@@ -75,7 +75,7 @@ def bench_set(
         Path | None, typer.Option(help="The data set's directory, where it is not found by itself.")
     ] = None,
     split: Annotated[str, typer.Option(help="train or val.")] = "train",
-    size: Annotated[int | None, typer.Option(help="Side of the pictures made; else their own, or 224.")] = None,
+    size: Annotated[int | None, typer.Option(help="Side of the images made; else their own, or 224.")] = None,
     crop: Annotated[
         Literal["resized", "pad", "centre"], typer.Option(help="Random resized crop, pad and crop, or test time's.")
     ] = "resized",

@@ -73,7 +73,7 @@ def _show(result: "DemoResult", console: "Console") -> None:
     found = result.verification
     table.add_row(
         "engine against torch",
-        f"same class on {found['top1_agreement']:.1%} of {found['images']} test pictures, "
+        f"same class on {found['top1_agreement']:.1%} of {found['images']} test images, "
         f"same experts {found['experts_agreement']:.1%}",
     )
     table.add_section()

@@ -19,7 +19,7 @@ def eval(
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure a trained network on the validation pictures of its data set.
+    """Measure a trained network on the validation images of its data set.
 
     Examples:
 

@@ -11,7 +11,7 @@ def memory(
     channels: Annotated[int, typer.Option(help="Input and output channels of the layer.")] = 512,
     size: Annotated[int, typer.Option(help="Height and width of its input.")] = 16,
     experts: Annotated[int, typer.Option(help="Experts of EBConv and CondConv.")] = 4,
-    batch: Annotated[int, typer.Option(help="Pictures at once.")] = 1,
+    batch: Annotated[int, typer.Option(help="Images at once.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure what a plain, an expert and a conditional 3x3 convolution allocate (appendix, "Memory usage analysis").

@@ -224,7 +224,7 @@ def recipe(
 @search.command("price")
 def price(
     paper: Annotated[bool, typer.Option("--paper", help="All networks of the paper's tables and figures.")] = False,
-    input_size: Annotated[int, typer.Option(help="Height and width of the picture.")] = 224,
+    input_size: Annotated[int, typer.Option(help="Height and width of the image.")] = 224,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Price the paper's own networks without training: what it prints beside what is counted.

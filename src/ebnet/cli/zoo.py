@@ -64,7 +64,7 @@ def show(name: Annotated[str, typer.Argument(help="A network of the zoo.")]) -> 
     typer.echo(f"  training  {found.command}")
     for stage, top1 in found.stages.items():
         typer.echo(f"  {stage:17} top-1 {top1:.2%}")
-    typer.echo(f"  {'in the engine':17} top-1 {found.top1:.2%} of {found.pictures:,} validation pictures")
+    typer.echo(f"  {'in the engine':17} top-1 {found.top1:.2%} of {found.pictures:,} validation images")
     typer.echo(f"  network   {found.arch}, {found.experts} experts, {found.bops:,} BOPs, {found.flops:,} FLOPs")
     typer.echo(f"  file      {found.bytes:,} bytes")
 

@@ -32,7 +32,7 @@ def layers_table(profile: Profile) -> Table:
 
 def totals_table(profiles: list[Profile]) -> Table:
     """Networks side by side, one a column."""
-    table = Table(title="Cost of one picture, and size")
+    table = Table(title="Cost of one image, and size")
     table.add_column("")
     for profile in profiles:
         table.add_column(str(profile.config.arch), justify="right", no_wrap=True)

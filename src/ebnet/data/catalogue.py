@@ -83,7 +83,7 @@ CATALOGUE = {
         ),
         Entry(
             "fashion-mnist",
-            "70,000 pictures of clothes, 28x28, idx files",
+            "70,000 images of clothes, 28x28, idx files",
             open_fashion_mnist,
             _find_fashion_mnist,
             "run `apt install dataset-fashion-mnist` or `ebnet data fetch fashion-mnist`",
@@ -111,7 +111,7 @@ CATALOGUE = {
         ),
         Entry(
             "folder",
-            "any pictures as ROOT/train/CLASS/*.jpg and ROOT/val/CLASS/*.jpg, such as ImageNet",
+            "any images as ROOT/train/CLASS/*.jpg and ROOT/val/CLASS/*.jpg, such as ImageNet",
             FolderDataset,
             _nowhere,
             _SAY_WHERE,

@@ -83,7 +83,7 @@ class Dataset(ABC):
         from ebnet.data.loader import Loader
 
         if side is None:
-            raise DataError(f"the pictures of {self.name} differ in size: say in_memory(side=...)")
+            raise DataError(f"the images of {self.name} differ in size: say in_memory(side=...)")
         need = len(self) * side * side * self.channels
         if need > limit:
             raise DataError(
@@ -123,7 +123,7 @@ class ArrayDataset(Dataset):
         return as_picture(self.images[index])
 
     def source(self, index: int) -> str:
-        return f"{self.name} ({self.split}) picture {index}"
+        return f"{self.name} ({self.split}) image {index}"
 
     def in_memory(self, side: int | None = None, workers: int = 0, limit: int = 4 << 30) -> "ArrayDataset":
         return self if side in (None, self.images.shape[1]) else super().in_memory(side, workers, limit)
@@ -139,4 +139,4 @@ class _Naming:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # What Pillow raises for damaged files: OSError (truncated, unknown), SyntaxError (bad PNG chunks), ValueError.
         if isinstance(error, OSError | SyntaxError | ValueError | Image.DecompressionBombError):
-            raise DataError(f"{self.source}: cannot be read as a picture ({error}); replace or remove it") from error
+            raise DataError(f"{self.source}: cannot be read as an image ({error}); replace or remove it") from error

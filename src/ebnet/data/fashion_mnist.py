@@ -27,7 +27,7 @@ def open_fashion_mnist(root: Path, split: Split) -> ArrayDataset:
     images = read_idx(root / f"{_PREFIX[split]}-images-idx3-ubyte.gz", 3)
     labels = read_idx(root / f"{_PREFIX[split]}-labels-idx1-ubyte.gz", 1)
     if len(images) != len(labels):
-        raise DataError(f"{root}: {len(images)} {split} pictures but {len(labels)} labels; {_ADVICE}")
+        raise DataError(f"{root}: {len(images)} {split} images but {len(labels)} labels; {_ADVICE}")
     return ArrayDataset("fashion-mnist", split, images[..., None], labels.astype(np.int64), CLASSES, _STATISTICS)
 
 

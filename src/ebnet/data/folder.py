@@ -39,7 +39,7 @@ class FolderDataset(Dataset):
             files += [os.fsencode(f"{name_of_class}/{file}") for file in found]
             labels += [label] * len(found)
         if not files:
-            raise DataError(f"{self.directory}: no pictures ({', '.join(_ENDINGS)}) in its class directories")
+            raise DataError(f"{self.directory}: no images ({', '.join(_ENDINGS)}) in its class directories")
         # One array, not a million strings: worker processes share its memory instead of copying it piece by piece.
         self._files = np.array(files, dtype=np.bytes_)
         self._labels = np.array(labels, np.int64)

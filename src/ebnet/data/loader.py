@@ -57,7 +57,7 @@ class Loader:
             raise ConfigError(f"workers={workers} must not be negative")
         if len(dataset) < (batch_size if drop_last else 1):
             raise DataError(
-                f"{dataset.name} ({dataset.split}) has {len(dataset)} pictures, fewer than one batch of {batch_size}"
+                f"{dataset.name} ({dataset.split}) has {len(dataset)} images, fewer than one batch of {batch_size}"
             )
         self.dataset, self.transform, self.batch_size = dataset, transform, batch_size
         self.seed, self.shuffle, self.workers = seed, shuffle, workers

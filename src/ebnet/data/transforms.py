@@ -208,7 +208,7 @@ class Normalise:
 
     def _check(self, channels: int) -> None:
         if channels != len(self.mean):
-            raise ShapeError(f"pictures have {channels} channels, the mean {self.mean} has {len(self.mean)}")
+            raise ShapeError(f"images have {channels} channels, the mean {self.mean} has {len(self.mean)}")
 
     def to_dict(self) -> dict[str, Any]:
         return {"mean": list(self.mean), "std": list(self.std)}

@@ -56,7 +56,7 @@ class WebDataset(Dataset):
         with open(path, "rb", buffering=0) as shard:
             data = os.pread(shard.fileno(), length, int(self._index["offset"][index]))
         if len(data) != length:
-            raise OSError("the shard ends before the picture does")
+            raise OSError("the shard ends before the image does")
         return Image.open(io.BytesIO(data))
 
     def source(self, index: int) -> str:
@@ -144,7 +144,7 @@ def _scan_shard(path: Path) -> list[tuple[int, int, int, bytes]]:
                 key, ending = _split_name(member.name)
                 if ending in _PICTURES:
                     if key in pictures:
-                        raise DataError(f"{path}, member {member.name}: a second picture of the key {key!r}")
+                        raise DataError(f"{path}, member {member.name}: a second image of the key {key!r}")
                     pictures[key] = member
                 elif ending == "cls":
                     labels[key] = _read_label(archive, member, path)
@@ -153,9 +153,9 @@ def _scan_shard(path: Path) -> list[tuple[int, int, int, bytes]]:
         raise DataError(f"{path}: not a readable tar shard ({error}); copy it again") from error
     _check_end(path, end)
     if not pictures:
-        raise DataError(f"{path}: no pictures in it; expected members KEY.jpg and KEY.cls")
+        raise DataError(f"{path}: no images in it; expected members KEY.jpg and KEY.cls")
     for key in pictures.keys() ^ labels.keys():
-        missing = "class (.cls)" if key in pictures else "picture (.jpg, .png)"
+        missing = "class (.cls)" if key in pictures else "image (.jpg, .png)"
         raise DataError(f"{path}: the key {key!r} has no {missing}")
     return [(m.offset_data, m.size, labels[key], os.fsencode(m.name)) for key, m in pictures.items()]
 

@@ -50,7 +50,7 @@ class ExpertUsage:
 def collapsed(usage: dict[str, list[float]], threshold: float) -> list[str]:
     """A sentence for each layer in which one expert takes more than `threshold` of the pictures."""
     return [
-        f"expert {shares.index(max(shares))} of {spoken(name)} takes {max(shares):.1%} of the pictures"
+        f"expert {shares.index(max(shares))} of {spoken(name)} takes {max(shares):.1%} of the images"
         for name, shares in usage.items()
         if max(shares) > threshold
     ]
