@@ -13,8 +13,8 @@ from ebnet.errors import CheckpointError, FormatError
 from tests.packing.networks import random_network
 
 
-def run(*words: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "140"})
+def run(*words: object, code: int = 0, columns: int = 140) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": str(columns)})
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output
@@ -94,3 +94,11 @@ def test_bench(folder: Path) -> None:
 def test_export_onnx(folder: Path) -> None:
     assert "logits" in run("export-onnx", folder / "run", "-o", folder / "net.onnx")
     assert (folder / "net.onnx").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("command", [("bench", "--seconds", "0.01"), ("inspect", "--tensors")])
+def test_tables_fit_80_columns_and_cut_no_name(folder: Path, command: tuple[str, ...]) -> None:
+    told = run(command[0], folder / "net.ebn", *command[1:], columns=80)
+    assert "…" not in told
+    assert "3.0.0.shortcut.conv1" in told
+    assert max(map(len, told.splitlines())) <= 80

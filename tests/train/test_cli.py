@@ -34,7 +34,7 @@ def test_train_then_eval(tmp_path: Path) -> None:
     out = str(tmp_path / "run")
     table = _ebnet("train", str(recipe), "--out", out)
     assert "images/s" in table
-    assert "stage1-one-expert" in table
+    assert "Stage I, one expert" in table
     result = json.loads(_ebnet("train", str(recipe), "--out", out, "--json"))
     judged = json.loads(_ebnet("eval", out, "--json"))
     assert judged["stage"] == "stage2"

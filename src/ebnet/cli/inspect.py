@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -34,16 +35,27 @@ def inspect(
         f"{found.file_bytes:,} = {found.bit_bytes:,} bits + {found.real_bytes:,} reals + {found.header_bytes:,} header",
     )
     facts.add_row("input", ", ".join(f"{key} {value}" for key, value in found.preprocessing.items()))
-    facts.add_row("labels", f"{len(found.labels)}: {escape(', '.join(found.labels[:5]))}" if found.labels else "none")
+    facts.add_row("labels", _labels(found.labels))
     console.print(facts)
-    ops = Table("value", "op", "name", "from", "settings", title="program")
+    ops = Table(title="program", box=SIMPLE, padding=(0, 1, 0, 0))
+    for column in ("value", "op", "name", "from"):
+        ops.add_column(column, no_wrap=True)
+    ops.add_column("settings")
     for value, op in enumerate(found.program, 1):
         shown = {key: setting for key, setting in op.items() if key not in ("op", "name", "in")}
         settings = " ".join(f"{key}={setting}" for key, setting in shown.items())
         ops.add_row(str(value), op["op"], escape(op.get("name", "")), ", ".join(map(str, op["in"])), settings)
     console.print(ops)
     if tensors:
-        listed = Table("tensor", "type", "shape", "bytes")
+        listed = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+        for column in ("tensor", "type", "shape", "bytes"):
+            listed.add_column(column, overflow="fold")
         for entry in found.tensors:
             listed.add_row(escape(entry.name), entry.dtype, "x".join(map(str, entry.shape)), f"{entry.bytes:,}")
         console.print(listed)
+
+
+def _labels(labels: list[str]) -> str:
+    """The first few, and how many there are."""
+    more = ", ..." if len(labels) > 5 else ""
+    return f"{len(labels)}: {escape(', '.join(labels[:5]))}{more}" if labels else "none"

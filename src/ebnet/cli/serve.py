@@ -18,16 +18,8 @@ def serve(
 
     Example: `ebnet serve demo/net.ebn`
     """
-    from rich.console import Console
-    from rich.markup import escape
-
     from ebnet.runtime.engine import load
     from ebnet.serve.server import run
 
     engine = load(file, threads)
-    run(
-        engine,
-        host,
-        port,
-        lambda url: Console().print(f"{escape(str(file))} is at {url}  (Ctrl-C ends)", highlight=False),
-    )
+    run(engine, host, port, lambda url: typer.echo(f"{file} is at {url}  (Ctrl-C ends)"))
