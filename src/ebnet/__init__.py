@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ebnet.models.registry import create_model as create_model
     from ebnet.models.registry import list_models as list_models
     from ebnet.packing.file import pack as pack
+    from ebnet.packing.unpack import unpack as unpack
     from ebnet.runtime.engine import Engine as Engine
     from ebnet.runtime.engine import load as load
     from ebnet.runtime.limits import Limits as Limits
@@ -35,6 +36,7 @@ __all__, _find = on_first_use(
         "ebnet.models.official": ("import_official",),
         "ebnet.models.pretrained": ("load_pretrained",),
         "ebnet.packing.file": ("pack",),
+        "ebnet.packing.unpack": ("unpack",),
     },
 )
 __all__ += ["__version__"]

@@ -68,6 +68,7 @@ SHORTER = [
         "a few small photographs, one epoch",
         f"{ONE_EPOCH} {SMALL_PHOTOGRAPHS}",
     ),
+    Shorter(r".*ebnet train fine-tune", "one epoch", _set(schedule__epochs="1", schedule__warmup_epochs="0")),
     Shorter(r"ebnet train images", "a few small photographs, one epoch", f"{ONE_EPOCH} {_set(data__size='32')}"),
     Shorter(r"ebnet train imagenette", "the same pictures, decoded once", _set(data__memory_side="40")),
     Shorter(r".*ebnet train imagenet-strong", "a teacher as small", _set(stage__teacher__arch="1121-0.125-1:1:1:1")),

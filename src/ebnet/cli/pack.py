@@ -15,7 +15,7 @@ CALIBRATION_IMAGES = 256
 
 
 def pack(
-    source: Annotated[Path, typer.Argument(help="A run directory, or a saved network's directory.")],
+    source: Annotated[Path, typer.Argument(help="A run directory, a saved network's, or a packed file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, e.g. net.ebn.")],
     reals: Annotated[
         str, typer.Option(help="Width of everything that is not one bit: fp32, fp16, or int8 layers (else fp16).")

@@ -20,6 +20,10 @@ def train(
         list[str] | None,
         typer.Option(metavar="STAGE=PATH", help="Take a trained network instead of training that stage."),
     ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="NETWORK", help="Begin with a trained network: a packed file, zoo:NAME, a run."),
+    ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write RUN/tensorboard.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the shipped recipes.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the recipe with every setting, and stop.")] = False,
@@ -37,6 +41,8 @@ def train(
         ebnet train imagenette --data imagenette --out runs/a --set network.experts=8 --set stage.stage2.epochs=30
 
         ebnet train demo --out runs/b --take teacher=runs/demo/stages/0-teacher
+
+        ebnet train fine-tune --start zoo:imagenette-e4 --data photos --out runs/c
 
         torchrun --nproc-per-node 4 --no-python ebnet train imagenet --data /data/imagenet
 
@@ -62,6 +68,10 @@ def train(
     chosen = load_recipe(
         recipe, [*(set_ or []), *(f"stage.{item.replace('=', '.checkpoint=', 1)}" for item in take or [])]
     )
+    if start is not None:
+        chosen = chosen.changed({f"stage.{chosen.stages[0]}.start": start})
+    elif chosen.name == "fine-tune" and all(chosen.table(name).start is None for name in chosen.stages):
+        raise typer.BadParameter("which network is to be fine-tuned? --start zoo:imagenette-e4, a packed file or a run")
     if show:
         typer.echo(json.dumps(chosen.model_dump(mode="json")) if json_ else chosen.to_toml(), nl=json_)
         return

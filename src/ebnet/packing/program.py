@@ -30,6 +30,7 @@ class Program:
         reals: float64 tensors by name.
         bits: packed expert weights by name.
         tensors, norms: where in the network those reals are: a parameter, or a batch norm that is folded.
+        weights: where the packed weights are, as [experts, out, in/groups, kh, kw].
         layers: the real convolutions and linear maps, by the name of their op.
         in_channels: channels of the image.
     """
@@ -41,6 +42,7 @@ class Program:
         self.bits: dict[str, np.ndarray] = {}
         self.tensors: dict[str, Tensor] = {}
         self.norms: dict[str, nn.BatchNorm2d] = {}
+        self.weights: dict[str, Tensor] = {}
         self.layers: dict[str, nn.Conv2d | nn.Linear] = {}
         self.in_channels = model.config.in_channels
         value = self._stem(model.stem)
@@ -108,6 +110,7 @@ class Program:
         assert isinstance(conv, ExpertBinaryConv2d)
         self._norm(f"{name}.norm", unit.norm)
         self._real(f"{name}.scale", conv.scale)
+        self.weights[f"{name}.bits"] = conv.expert_weights
         self.bits[f"{name}.bits"] = packed_signs(conv.expert_weights)
         fields: dict[str, Any] = {}
         if conv.gate is not None:

@@ -36,7 +36,7 @@ def require_same_program(engine: Engine, model: ExpertBinaryNetwork) -> None:
             )
 
 
-def _stored(engine: Engine, program: Program) -> dict[str, np.ndarray]:
+def stored_tensors(engine: Engine, program: Program) -> dict[str, np.ndarray]:
     """The file's tensors under the names they have in the network of today."""
     with safe_open(engine.path, "numpy") as file:
         ops = json.loads(file.metadata()["program"])
@@ -66,7 +66,7 @@ def _expected(engine: Engine, program: Program) -> dict[str, np.ndarray]:
 def differing_tensors(engine: Engine, model: ExpertBinaryNetwork) -> list[str]:
     """The tensors of a file that are not the network's, every expert's included; missing and unknown ones too."""
     program = Program(model)
-    stored = _stored(engine, program)
+    stored = stored_tensors(engine, program)
     expected = _expected(engine, program)
     differing = set(expected) ^ set(stored)
     for name in set(expected) & set(stored):
@@ -84,7 +84,7 @@ def rounded(model: ExpertBinaryNetwork, engine: Engine) -> ExpertBinaryNetwork:
     network = copy.deepcopy(model).eval()
     program = Program(network)
     expected = _expected(engine, program)
-    widths = {name: array.dtype for name, array in _stored(engine, program).items()}
+    widths = {name: array.dtype for name, array in stored_tensors(engine, program).items()}
     codes = {own["name"]: op["int8"] for op, own in zip(engine.program, program.ops, strict=True) if "int8" in op}
     with torch.no_grad():
         for name, tensor in program.tensors.items():

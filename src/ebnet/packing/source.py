@@ -1,13 +1,16 @@
-"""What there is to pack: a run directory or a saved network, with the preprocessing and labels that lie beside it."""
+"""A trained network, wherever it lies, with its preprocessing and its labels."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ebnet.errors import CheckpointError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.pretrained import load_pretrained
+from ebnet.packing.unpack import unpacked
 from ebnet.runs.final import FINAL, read_labels, read_preprocessing
+from ebnet.runtime.engine import load
+from ebnet.zoo import PREFIX as ZOO
 
 
 @dataclass(frozen=True)
@@ -18,10 +21,15 @@ class Packable:
 
 
 def open_packable(path: str | Path) -> Packable:
-    """RUN (a run directory: its `final/`) or MODEL (a directory that `save_pretrained` wrote)."""
+    """A run directory (its `final/`), a directory that `save_pretrained` wrote, a packed file, or zoo:NAME."""
     directory = Path(path)
+    if directory.is_file() or str(path).startswith(ZOO):
+        engine = load(path)
+        return Packable(unpacked(engine), asdict(engine.preprocessing), engine.labels)
     if not directory.is_dir():
-        raise CheckpointError(f"{directory} is not a directory; give a run directory or a saved network's directory")
+        raise CheckpointError(
+            f"{directory} does not exist; give a run directory, a saved network's directory, a packed file or zoo:NAME"
+        )
     if (directory / FINAL / "config.json").is_file():
         directory = directory / FINAL
     elif not (directory / "config.json").is_file():

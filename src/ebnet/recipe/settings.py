@@ -148,6 +148,8 @@ class PhaseTable(_Table):
     """The earlier phase whose network teaches this one; "none" for nobody."""
     checkpoint: str | None = None
     """A trained network to take instead of training: a `save_pretrained` directory or a stage's of another run."""
+    start: str | None = None
+    """A trained network to begin with: a packed file, `zoo:NAME`, a run or a `save_pretrained` directory."""
     arch: ArchName | None = None
     """Only for the teacher: a structure other than the network's, for example a deeper one."""
 
@@ -233,6 +235,8 @@ class Recipe(_Table):
             table = self.table(name)
             if table.arch and name != "teacher":
                 raise ValueError(f"stage.{name}.arch: only the teacher may have a structure of its own")
+            if table.start and table.checkpoint:
+                raise ValueError(f"stage.{name}: start trains a given network further, checkpoint does not; set one")
             earlier = self.stages[: self.stages.index(name)]
             if table.distill_from and table.distill_from not in earlier:
                 raise ValueError(

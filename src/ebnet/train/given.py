@@ -1,6 +1,7 @@
 """A trained network given in place of a phase."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ebnet.errors import CheckpointError
@@ -9,7 +10,7 @@ from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.pretrained import load_pretrained
 from ebnet.runs.checkpoint import load_checkpoint
 from ebnet.runs.phase import PhaseDirectory, network_of
-from ebnet.train.phases import Phase, material
+from ebnet.train.phases import Phase, differing_settings
 
 
 def load_given(
@@ -32,10 +33,9 @@ def load_given(
         raise CheckpointError(
             f"{path} is a network of precision {network.precision.value}, but {phase.name} is {phase.precision.value}"
         )
-    theirs, ours = (material(c, phase.precision).to_dict() for c in (network.config, config))
-    if phase.name == "teacher":  # any structure may teach, if it speaks of the same pictures and classes
-        ours = theirs | {key: ours[key] for key in ("num_classes", "in_channels")}
-    differing = [f"{key} is {theirs[key]!r}, not {ours[key]!r}" for key in ours if theirs[key] != ours[key]]
+    if phase.name == "teacher":  # any structure may teach, if it speaks of the same images and classes
+        config = replace(network.config, num_classes=config.num_classes, in_channels=config.in_channels)
+    differing = differing_settings(network.config, config, phase.precision)
     if differing:
         raise CheckpointError(f"{path} does not fit {phase.name} of the recipe: {', '.join(differing)}")
     return network

@@ -72,6 +72,12 @@ def material(config: NetworkConfig, precision: Precision) -> NetworkConfig:
     return replace(config, **{name: getattr(NetworkConfig, name) for name in idle})
 
 
+def differing_settings(theirs: NetworkConfig, ours: NetworkConfig, precision: Precision) -> list[str]:
+    """What keeps a network from being the one that is wanted, each as a phrase."""
+    found, wanted = (material(config, precision).to_dict() for config in (theirs, ours))
+    return [f"{key} is {found[key]!r}, not {wanted[key]!r}" for key in wanted if found[key] != wanted[key]]
+
+
 def _continues(before: ExpertBinaryNetwork, config: NetworkConfig) -> bool:
     """Whether the weights of `before` are those of a network of `config`, up to the number of experts."""
     one = before.config.experts == 1 and config.conv == "expert"

@@ -21,6 +21,8 @@ from ebnet.runs.results import PhaseResult, RunResult
 from ebnet.runs.starts import note_start
 from ebnet.runs.state import PhaseState, Position
 from ebnet.train.allocator import keep_freed_memory
+from ebnet.train.beginning import IMAGES as STATISTICS
+from ebnet.train.beginning import begin_with, retake_statistics
 from ebnet.train.distributed import any_rank, barrier, part_of_batch, pick_device, process_group, rank
 from ebnet.train.evaluation import Evaluation, evaluate
 from ebnet.train.fitting import fitted
@@ -146,10 +148,17 @@ class _Pipeline:
             return self._given(
                 phase, load_given(table.checkpoint, phase, config, self.reporter.say), table.checkpoint, metrics_start
             )
-        network = start_network(config, phase, before, self.recipe.seed_of(phase.name))
+        seed = self.recipe.seed_of(phase.name)
+        if table.start is not None:
+            network = begin_with(table.start, config, phase, seed)
+            if checkpoint is None:
+                images, _ = self.pictures.sample(self.pictures.train, STATISTICS, divided=True)
+                retake_statistics(network.to(self.device), self._pixels(images))
+        else:
+            network = start_network(config, phase, before, seed)
         if checkpoint is None and self.recipe.routing.gate_start == "clusters" and has_equal_experts(network):
             images, _ = self.pictures.sample(self.pictures.train, CLUSTERED, divided=True)
-            start_gates_from_clusters(network.to(self.device), self._pixels(images), self.recipe.seed_of(phase.name))
+            start_gates_from_clusters(network.to(self.device), self._pixels(images), seed)
         trainer = Trainer(
             network,
             self._teacher(table.distill_from),
