@@ -47,7 +47,7 @@ def test_pack_takes_a_model_directory_and_half_precision(folder: Path) -> None:
 def test_pack_says_what_it_wants(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"neither final/config\.json"):
         run("pack", tmp_path, "-o", tmp_path / "net.ebn")
-    with pytest.raises(CheckpointError, match="not a directory"):
+    with pytest.raises(FormatError, match="this is not a packed network"):
         run("pack", folder / "a.png", "-o", tmp_path / "net.ebn")
 
 

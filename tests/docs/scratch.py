@@ -22,7 +22,7 @@ from tests.small_data import idx, photo, write_photographs, write_shards
 from tests.tiny_run import TinyRun, some_digits
 from tests.web_site import Site
 
-CHECKOUT = ("CMakeLists.txt", "benchmarks", "constraints.txt", "docs", "examples", "mkdocs.yml", "native")
+CHECKOUT = ("CMakeLists.txt", "benchmarks", "constraints.txt", "docs", "examples", "mkdocs.yml", "native", "web")
 CHECKOUT += ("pyproject.toml", "src")
 MAKE_THEIR_DEMO = ("README.md", "docs/index.md")
 """Their first command makes `demo`; the other documents begin after it."""

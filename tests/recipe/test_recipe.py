@@ -16,6 +16,7 @@ def test_the_shipped_recipes_are_all_valid_and_survive_being_written() -> None:
         "evidence-short",
         "evidence-tiny",
         "fashion-mnist",
+        "fine-tune",
         "imagenet",
         "imagenet-distilled",
         "imagenet-steady",
