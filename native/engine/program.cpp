@@ -231,15 +231,7 @@ ConvShape Op::smallest_conv_shape() const {
 }
 
 PoolShape Op::pool_shape(int in_h, int in_w) const {
-  PoolShape shape;
-  shape.channels = in_channels;
-  shape.kernel = kernel;
-  shape.stride = stride;
-  shape.pad = pad;
-  shape.in_h = in_h;
-  shape.in_w = in_w;
-  shape.ceil_mode = ceil_mode;
-  return shape;
+  return {in_channels, kernel, stride, pad, in_h, in_w, ceil_mode};
 }
 
 int Program::binary_layers() const {

@@ -51,6 +51,23 @@ DenseLevel level_or_best(const std::string& level) {
   return level.empty() ? dense_level(requested_isa()) : level_of(level);
 }
 
+// weight, gamma, beta, slope; forward the running mean and variance after them.
+template <std::size_t kCount>
+void set_parameters(RealLayer& layer, const std::array<Address, kCount>& parameters) {
+  layer.weight = floats(parameters[0]);
+  layer.gamma = floats(parameters[1]);
+  layer.beta = floats(parameters[2]);
+  layer.slope = floats(parameters[3]);
+}
+
+// What the forward pass sees and keeps.
+void set_seen(RealLayer& layer, Address x, Address mean, Address rstd, Address z) {
+  layer.x = floats(x);
+  layer.mean = floats(mean);
+  layer.rstd = floats(rstd);
+  layer.z = floats(z);
+}
+
 void run_forward(const std::array<int, 10>& geometry, const std::string& activation, bool training, float eps,
                  float momentum, Address x, const std::array<Address, 6>& parameters, Address mean, Address rstd,
                  Address z, Address y, std::size_t y_stride, int threads, const std::string& level) {
@@ -58,16 +75,10 @@ void run_forward(const std::array<int, 10>& geometry, const std::string& activat
   layer.training = training;
   layer.eps = eps;
   layer.momentum = momentum;
-  layer.x = floats(x);
-  layer.weight = floats(parameters[0]);
-  layer.gamma = floats(parameters[1]);
-  layer.beta = floats(parameters[2]);
-  layer.slope = floats(parameters[3]);
+  set_parameters(layer, parameters);
   layer.running_mean = floats(parameters[4]);
   layer.running_var = floats(parameters[5]);
-  layer.mean = floats(mean);
-  layer.rstd = floats(rstd);
-  layer.z = floats(z);
+  set_seen(layer, x, mean, rstd, z);
   layer.y = floats(y);
   layer.y_stride = y_stride;
   const DenseLevel at = level_or_best(level);
@@ -81,14 +92,8 @@ void run_backward(const std::array<int, 10>& geometry, const std::string& activa
                   int threads, const std::string& level) {
   RealLayer layer = layer_of(geometry, activation);
   layer.training = training;
-  layer.x = floats(x);
-  layer.weight = floats(parameters[0]);
-  layer.gamma = floats(parameters[1]);
-  layer.beta = floats(parameters[2]);
-  layer.slope = floats(parameters[3]);
-  layer.mean = floats(mean);
-  layer.rstd = floats(rstd);
-  layer.z = floats(z);
+  set_parameters(layer, parameters);
+  set_seen(layer, x, mean, rstd, z);
   layer.dy = floats(dy);
   layer.y_stride = dy_stride;
   layer.dx = floats(dx);
@@ -108,15 +113,7 @@ MaxPool pool_of(const std::array<int, 7>& geometry) {
   require(batch > 0 && channels > 0 && stride > 0 && padding >= 0 && 2 * padding < kernel && kernel <= 15 &&
               in_h + 2 * padding >= kernel && in_w + 2 * padding >= kernel,
           "the pool does not fit its input");
-  MaxPool task;
-  task.planes = batch * channels;
-  task.channels = channels;
-  task.in_h = in_h;
-  task.in_w = in_w;
-  task.kernel = kernel;
-  task.stride = stride;
-  task.padding = padding;
-  return task;
+  return {batch * channels, channels, in_h, in_w, kernel, stride, padding};
 }
 
 void run_max_pool(const std::array<int, 7>& geometry, Address x, Address y, std::size_t y_stride, Address place,
