@@ -4,8 +4,9 @@
 //   dot[y, x, o] = sum over taps (ky, kx) inside the image and channels c of o's group:  sign(a) * sign(w)
 // (a tap that falls into the zero padding contributes 0), and hands each tile of them, while it is in L1, to the
 // fused epilogue:
-//   r = prelu(float(dot) * scale[o]) + skip;  stream[y, x, o] = r;  bits[y, x, o] = (bn_scale[o] * r + bn_shift[o] >= 0);
-//   row_sums[y, o] = sum over x of r
+//   r = prelu(float(dot) * scale[o] + shift[o]) + skip + after[o];  stream[y, x, o] = r;
+//   bits[y, x, o] = (bn_scale[o] * r + bn_shift[o] >= 0);  row_sums[y, o] = sum over x of r
+// or, with act_last, r = prelu(float(dot) * scale[o] + shift[o] + skip) + after[o].
 // bits and row_sums are made of r itself, before it is rounded to a narrow stream's type.
 // Products and sums are separate roundings (no FMA contraction) and row sums run over x in ascending order, so every
 // kernel, row split and thread count gives the same floats bit for bit.
@@ -31,11 +32,14 @@ struct PackedWeights {
 };
 
 // Everything that follows the dot products. Pointers are to the whole sample (row 0), channels are the conv's outputs.
-// Null pointers leave the step out: no scale means 1, no slope means no PReLU, no skip adds nothing, no stream, bits,
-// row_sums or dots writes nothing.
+// Null pointers leave the step out: no scale means 1, no slope means no PReLU, no shift, skip or after adds nothing, no
+// stream, bits, row_sums or dots writes nothing.
 struct Epilogue {
   const float* scale = nullptr;     // [out channels] the layer's scale times the sample's data-driven scale
+  const float* shift = nullptr;     // [out channels]
   const float* slope = nullptr;     // [out channels] PReLU
+  bool act_last = false;            // PReLU after the skip is added
+  const float* after = nullptr;     // [out channels]
   const void* skip = nullptr;       // [pixel][skip_stride]; may be equal to `stream` (updated in place), type and all
   std::size_t skip_stride = 0;      // values from pixel to pixel, >= out channels
   StreamType skip_type = StreamType::fp32;
@@ -48,6 +52,12 @@ struct Epilogue {
   int bits_per_group = 0;           // channels per group of the conv that reads `bits`; divides out channels
   float* row_sums = nullptr;        // [out row][out channels]; overwritten for the rows that are run
   std::int32_t* dots = nullptr;     // [pixel][out channels] the dot products themselves, for tests and verification
+
+  // Whether every step of the paper's unit is wanted and no other, as in the body of its networks.
+  bool is_papers_unit() const {
+    return scale != nullptr && slope != nullptr && skip != nullptr && stream != nullptr && bits != nullptr &&
+           row_sums != nullptr && dots == nullptr && shift == nullptr && after == nullptr && !act_last;
+  }
 };
 
 // One call of a kernel: output rows [row_begin, row_end) of one sample.

@@ -67,6 +67,12 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
   const __m512 zero = _mm512_setzero_ps();
   const __m512 scale = kAll || e.scale != nullptr ? _mm512_loadu_ps(e.scale + c) : one;
   const __m512 slope = kAll || e.slope != nullptr ? _mm512_loadu_ps(e.slope + c) : one;
+  const bool shifts = !kAll && e.shift != nullptr, act_last = !kAll && e.act_last, adds = !kAll && e.after != nullptr;
+  const __m512 shift = shifts ? _mm512_loadu_ps(e.shift + c) : zero;
+  const __m512 after = adds ? _mm512_loadu_ps(e.after + c) : zero;
+  const auto prelu = [slope](__m512 v) __attribute__((always_inline)) {
+    return _mm512_mask_mul_ps(v, _mm512_movepi32_mask(_mm512_castps_si512(v)), slope, v);
+  };
   const bool with_bits = kAll || e.bits != nullptr;
   const __m512 bn_scale = with_bits ? _mm512_loadu_ps(e.bn_scale + c) : one;
   const __m512 bn_shift = with_bits ? _mm512_loadu_ps(e.bn_shift + c) : zero;
@@ -100,12 +106,14 @@ inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const Tile
     tile_dots += dot_stride;
     if (!kAll && wide_dots != nullptr) _mm512_storeu_si512(wide_dots + static_cast<std::size_t>(i) * channels, dots);
     __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dots), scale);
-    const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(value));
-    value = _mm512_mask_mul_ps(value, negative, slope, value);
+    if (shifts) value = _mm512_add_ps(value, shift);
+    if (!act_last) value = prelu(value);
     if (kAll || skip != nullptr) {
       value = _mm512_add_ps(value, load_sixteen(skip, skip_type));
       skip += skip_stride;
     }
+    if (act_last) value = prelu(value);
+    if (adds) value = _mm512_add_ps(value, after);
     if (kAll || stream != nullptr) {
       store_sixteen(stream, value, stream_type);
       stream += stream_stride;
@@ -149,9 +157,7 @@ inline void finish_tile(const ConvShape& shape, const Epilogue& e, const Tile32&
   // Sixteen channels fill two bytes of the bit plane only where groups of it start at such places.
   const bool whole = e.bits == nullptr || (e.bits_per_group % 16 == 0 && tile.channel % 16 == 0);
   if (tile.channels == 16 && whole) {
-    const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
-                     e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
-    return all ? finish_all_steps(shape, e, tile) : finish_sixteen<false>(shape, e, tile);
+    return e.is_papers_unit() ? finish_all_steps(shape, e, tile) : finish_sixteen<false>(shape, e, tile);
   }
   for (int i = 0; i < tile.pixels; ++i) {
     for (int o = 0; o < tile.channels; ++o) {

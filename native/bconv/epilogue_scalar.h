@@ -1,8 +1,10 @@
 // The fused epilogue, one value at a time: the specification of the arithmetic, and the path for odd channels of the
 // vector epilogues.
 //
-//   v = float(dot) * scale;  v = signbit(v) ? slope * v : v;  r = v + skip;  stream = r, rounded;  row_sums += r;
-//   bit = (bn_scale * r + bn_shift >= 0)
+//   v = float(dot) * scale;  v = v + shift;  v = signbit(v) ? slope * v : v;  v = v + skip;  r = v + after;
+//   stream = r, rounded;  row_sums += r;  bit = (bn_scale * r + bn_shift >= 0)
+//
+// With act_last the third and the fourth step change places.
 //
 // Each operation rounds once, in this order. The files that include it are compiled with -ffp-contract=off, so no
 // kernel set fuses a multiply into an add and all of them agree bit for bit. (-0.0 >= 0 holds; NaN gives bit 0.)
@@ -52,8 +54,11 @@ inline void finish_one(const ConvShape& shape, const Epilogue& e, std::size_t pi
   if (e.dots != nullptr) e.dots[pixel * channels + c] = dot;
   float value = static_cast<float>(dot);
   if (e.scale != nullptr) value = value * e.scale[c];
-  if (e.slope != nullptr && __builtin_signbit(value)) value = e.slope[c] * value;
+  if (e.shift != nullptr) value = value + e.shift[c];
+  if (!e.act_last && e.slope != nullptr && __builtin_signbit(value)) value = e.slope[c] * value;
   if (e.skip != nullptr) value = value + load_value(e.skip, pixel * e.skip_stride + c, e.skip_type);
+  if (e.act_last && e.slope != nullptr && __builtin_signbit(value)) value = e.slope[c] * value;
+  if (e.after != nullptr) value = value + e.after[c];
   if (e.stream != nullptr) store_value(e.stream, pixel * e.stream_stride + c, value, e.stream_type);
   if (e.row_sums != nullptr) e.row_sums[row * channels + c] += value;
   if (e.bits != nullptr) {

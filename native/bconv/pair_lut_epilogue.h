@@ -24,9 +24,7 @@ constexpr float kTwoTo23 = 8388608.0f;
 
 // Whether every block is whole and wants every step, as in the body of a network.
 inline bool is_whole(const ConvShape& shape, const Epilogue& e) {
-  const bool all = e.scale != nullptr && e.slope != nullptr && e.skip != nullptr && e.stream != nullptr &&
-                   e.bits != nullptr && e.row_sums != nullptr && e.dots == nullptr;
-  return all && e.bits_per_group % 16 == 0 && shape.out_per_group() % kLanes == 0;
+  return e.is_papers_unit() && e.bits_per_group % 16 == 0 && shape.out_per_group() % kLanes == 0;
 }
 
 // Clears what is not written as a whole. The sums of whole blocks begin with a row's first pixel, and their bits fill
@@ -167,13 +165,16 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
   constexpr int kVectors = 8 / kFloats;
   const Floats one = all_floats(1.0f);
-  Floats scale[kVectors], slope[kVectors], bn_scale[kVectors], bn_shift[kVectors], sums[kVectors];
+  Floats scale[kVectors], shift[kVectors], slope[kVectors], after[kVectors];
+  Floats bn_scale[kVectors], bn_shift[kVectors], sums[kVectors];
   float* row_sums = e.row_sums != nullptr ? e.row_sums + tile.row * channels + c : nullptr;
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v) {
     const std::size_t at = c + static_cast<std::size_t>(v * kFloats);
     scale[v] = e.scale != nullptr ? load<Floats>(e.scale + at) : one;
+    shift[v] = e.shift != nullptr ? load<Floats>(e.shift + at) : Floats{};
     slope[v] = e.slope != nullptr ? load<Floats>(e.slope + at) : one;
+    after[v] = e.after != nullptr ? load<Floats>(e.after + at) : Floats{};
     bn_scale[v] = e.bits != nullptr ? load<Floats>(e.bn_scale + at) : one;
     bn_shift[v] = e.bits != nullptr ? load<Floats>(e.bn_shift + at) + Floats{} : Floats{};
     sums[v] = row_sums != nullptr ? load<Floats>(row_sums + v * kFloats) : Floats{};
@@ -192,8 +193,12 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
       const Floats dot = all_floats(tile.starts[i]) -
                          (upper ? under(counts, kUpperOfTwoTo23, true) : under(counts, kUpperOfTwoTo23, false));
       if (e.dots != nullptr) store(e.dots + pixel * channels + at, rounded(dot));
-      Floats value = prelu(dot * scale[v], slope[v]);
+      Floats value = dot * scale[v];
+      if (e.shift != nullptr) value += shift[v];
+      if (!e.act_last) value = prelu(value, slope[v]);
       if (skip != nullptr) value += Skip::read(skip + (pixel * e.skip_stride + at) * Skip::kBytes);
+      if (e.act_last) value = prelu(value, slope[v]);
+      if (e.after != nullptr) value += after[v];
       if (stream != nullptr) Result::write(stream + (pixel * e.stream_stride + at) * Result::kBytes, value);
       sums[v] += value;
       normal[v] = bn_scale[v] * value + bn_shift[v];

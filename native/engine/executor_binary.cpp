@@ -76,15 +76,17 @@ void Executor::choose_expert(std::size_t index, int slot) {
     workspace_.chosen[z(slot)] = best;
   }
   float* scale = at(slot, planned.scale);
+  const float* own = weights.scale.data();
+  if (op.expert_scales) own += z(workspace_.chosen[z(slot)]) * z(op.out_channels);
   if (op.squeeze > 0) {
     float* hidden = at(slot, planned.hidden);
     linear_rows(weights.squeeze, 0, op.squeeze, nullptr, nullptr, Activation::relu, mean, op.in_channels, hidden,
                 model_.dense_level);
     linear_rows(weights.excite, 0, op.out_channels, nullptr, nullptr, Activation::none, hidden, op.squeeze, scale,
                 model_.dense_level);
-    for (std::size_t o = 0; o < z(op.out_channels); ++o) scale[o] = weights.scale[o] / (1.0f + std::exp(-scale[o]));
+    for (std::size_t o = 0; o < z(op.out_channels); ++o) scale[o] = own[o] / (1.0f + std::exp(-scale[o]));
   } else {
-    std::memcpy(scale, weights.scale.data(), z(op.out_channels) * sizeof(float));
+    std::memcpy(scale, own, z(op.out_channels) * sizeof(float));
   }
 }
 
@@ -103,7 +105,10 @@ void Executor::binary(std::size_t index, int count) {
   std::stable_sort(workspace_.order.begin(), workspace_.order.begin() + count, [&](int a, int b) { return workspace_.chosen[z(a)] < workspace_.chosen[z(b)]; });
 
   Epilogue shared;
+  shared.shift = pointer(weights.shift);
   shared.slope = pointer(weights.slope);
+  shared.act_last = op.act_last;
+  shared.after = pointer(weights.after);
   if (op.skip >= 0) {
     shared.skip_stride = plan_.values[z(op.skip)].stride;
     shared.skip_type = plan_.values[z(op.skip)].type;

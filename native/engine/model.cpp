@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "engine/error.h"
@@ -15,8 +16,7 @@ namespace ebnet {
 namespace {
 
 constexpr const char* kFormat = "ebnet";
-// The second has int8 layers.
-constexpr const char* kVersions[] = {"1", "2"};
+constexpr const char* kVersions[] = {"1", "2", "3"};
 
 constexpr std::size_t kLongestLabel = 256;  // bytes
 constexpr int kLargestResize = 1 << 15;     // only its share in the crop is ever used
@@ -159,7 +159,11 @@ class WeightReader {
     BinaryWeights weights;
     const ConvShape shape = op.smallest_conv_shape();
     split_norm(file_.take_reals(op.name + ".norm", {2, u(op.in_channels)}), weights.norm_scale, weights.norm_shift);
-    weights.scale = file_.take_reals(op.name + ".scale", {u(op.out_channels)});
+    const Shape per_channel = {u(op.out_channels)};
+    weights.scale = file_.take_reals(op.name + ".scale",
+                                     op.expert_scales ? Shape{u(op.experts), u(op.out_channels)} : per_channel);
+    if (op.shift) weights.shift = file_.take_reals(op.name + ".shift", per_channel);
+    if (op.after) weights.after = file_.take_reals(op.name + ".after", per_channel);
     if (op.activation == Activation::relu) {
       weights.slope.assign(u(op.out_channels), 0.0f);
     } else {
@@ -193,9 +197,10 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
     fail(Error::FormatNameWrong, "format " + quoted(file.metadata("format")) + " is not '" + kFormat + "'");
   }
   const std::string& version = file.metadata("version");
-  if (version != kVersions[0] && version != kVersions[1]) {
+  const auto known = std::find(std::begin(kVersions), std::end(kVersions), version);
+  if (known == std::end(kVersions)) {
     fail(Error::FormatVersionUnsupported, "version " + quoted(version) + " of the format; this program reads " +
-                                              kVersions[0] + " and " + kVersions[1]);
+                                              kVersions[0] + " to " + kVersions[2]);
   }
   Model model;
   model.file_bytes = source->size();
@@ -213,7 +218,8 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   model.labels = read_labels(json::parse(file.metadata("labels"), "labels"));
   require_settings(json::parse(model.network_text, "network"), limits);
   const auto in_channels = static_cast<int>(model.preprocessing.mean.size());
-  model.program = read_program(json::parse(model.program_text, "program"), in_channels, version == kVersions[1], limits);
+  model.program = read_program(json::parse(model.program_text, "program"), in_channels,
+                               static_cast<int>(known - std::begin(kVersions)) + 1, limits);
   if (!model.labels.empty() && model.labels.size() != u(model.program.classes())) {
     fail(Error::LabelsMismatch,
          std::to_string(model.labels.size()) + " labels for " + std::to_string(model.program.classes()) + " classes");

@@ -32,7 +32,8 @@ struct Matrix {
 struct BinaryWeights {
   Experts experts;
   std::vector<float> norm_scale, norm_shift;  // batch norm before the sign, folded
-  std::vector<float> scale;                   // per output channel
+  std::vector<float> scale;                   // per output channel, for all experts or for one after another
+  std::vector<float> shift, after;            // before and after the activation; empty for none
   std::vector<float> slope;                   // PReLU; empty for none
   Matrix gate_weight;                         // empty for one expert
   std::vector<float> gate_bias;

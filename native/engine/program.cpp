@@ -49,7 +49,7 @@ Fields fields_of(OpKind kind, const json::Value& value, const std::string& where
       return {value,
               where,
               {"op", "name", "in", "skip", "out", "kernel", "stride", "pad", "dilation", "groups", "experts", "squeeze",
-               "act"}};
+               "act", "shift", "after", "act_last", "expert_scales"}};
     case OpKind::Linear:
       return {value, where, {"op", "name", "in", "out", "act", "int8"}};
   }
@@ -58,7 +58,7 @@ Fields fields_of(OpKind kind, const json::Value& value, const std::string& where
 
 class Reader {
  public:
-  Reader(const Limits& limits, int in_channels, bool int8) : limits_(limits), int8_(int8) {
+  Reader(const Limits& limits, int in_channels, int version) : limits_(limits), version_(version) {
     program_.in_channels = in_channels;
     program_.values.push_back({true, in_channels});
     used_.push_back(false);
@@ -160,6 +160,7 @@ class Reader {
     }
     op.experts = fields.integer_or("experts", 1, limits_.experts, 1);
     op.squeeze = fields.integer_or("squeeze", 0, limits_.channels, 0);
+    read_unit(op, fields);
     if (!fields.has("skip")) return;
     const ValueType& skip = use(fields.required("skip"), true, fields.where());
     op.skip = static_cast<int>(fields.required("skip").number);
@@ -169,10 +170,26 @@ class Reader {
     }
   }
 
+  void read_unit(Op& op, const Fields& fields) {
+    for (const char* name : {"shift", "after", "act_last", "expert_scales"}) {
+      if (version_ < kUnitsVersion && fields.has(name)) {
+        fail(Error::FieldUnknown, fields.where() + ": field '" + name + "' is unknown to version " +
+                                      std::to_string(version_) + " of the format");
+      }
+    }
+    op.shift = fields.boolean_or("shift", false);
+    op.after = fields.boolean_or("after", false);
+    op.act_last = fields.boolean_or("act_last", false);
+    op.expert_scales = fields.boolean_or("expert_scales", false);
+    if (op.expert_scales && op.experts == 1) {
+      fail(Error::FieldOutOfRange, fields.where() + ": expert_scales with one expert");
+    }
+  }
+
   // "pixels", or [step, zero].
   void read_int8(Op& op, const Fields& fields) {
     const std::string where = fields.where() + ": field 'int8'";
-    if (!int8_) fail(Error::FieldUnknown, where + " is unknown to version 1 of the format");
+    if (version_ < kInt8Version) fail(Error::FieldUnknown, where + " is unknown to version 1 of the format");
     op.int8 = true;
     const json::Value& value = fields.required("int8");
     if (value.kind == json::Kind::String) {
@@ -197,7 +214,7 @@ class Reader {
   }
 
   const Limits& limits_;
-  const bool int8_;
+  const int version_;
   Program program_;
   std::vector<bool> used_;
 };
@@ -240,13 +257,13 @@ int Program::binary_layers() const {
   return count;
 }
 
-Program read_program(const json::Value& text, int in_channels, bool int8, const Limits& limits) {
+Program read_program(const json::Value& text, int in_channels, int version, const Limits& limits) {
   if (text.kind != json::Kind::Array) fail(Error::FieldTypeWrong, "program: expected a list of ops");
   if (text.items.size() > static_cast<std::size_t>(limits.ops)) {
     fail(Error::ProgramTooLong,
          "the program has " + std::to_string(text.items.size()) + " ops, more than " + std::to_string(limits.ops));
   }
-  Reader reader(limits, in_channels, int8);
+  Reader reader(limits, in_channels, version);
   int index = 0;
   for (const json::Value& item : text.items) reader.add(item, index++);
   return reader.finish();

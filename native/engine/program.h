@@ -30,6 +30,9 @@ struct Op {
   int experts = 1;
   int squeeze = 0;  // Binary: hidden width of the data-driven scaling, 0 for none
   Activation activation = Activation::none;
+  // Binary, from version 3 on: a shift before the activation, one after it, the activation after the skip, and scales of
+  // each expert's own.
+  bool shift = false, after = false, act_last = false, expert_scales = false;
   bool int8 = false;  // Conv and Linear: their weights
   ByteCode code;      // int8: of the bytes it reads
 
@@ -53,7 +56,10 @@ struct Program {
   int binary_layers() const;
 };
 
-// Reads and verifies all that does not depend on the input's size. `int8`: whether the format's version has such ops.
-Program read_program(const json::Value& text, int in_channels, bool int8, const Limits& limits);
+// The versions of the format: the second has int8 layers, the third also the binary units of other papers.
+inline constexpr int kInt8Version = 2, kUnitsVersion = 3;
+
+// Reads and verifies all that does not depend on the input's size.
+Program read_program(const json::Value& text, int in_channels, int version, const Limits& limits);
 
 }  // namespace ebnet

@@ -1,4 +1,4 @@
-"""Writes the seeds of the fuzzer: small packed files with every op, in both widths of reals and in int8."""
+"""Writes the seeds of the fuzzer: small packed files with every op, in all widths of reals and in other units."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "runtime"))
-from tiny_file import TinyFile, TinyInt8File
+from tiny_file import TinyFile, TinyInt8File, TinyUnitsFile
 
 
 def main() -> None:
@@ -15,6 +15,7 @@ def main() -> None:
     for dtype in (np.float32, np.float16):
         (folder / f"{dtype.__name__}.ebn").write_bytes(TinyFile(dtype).content())
     (folder / "int8.ebn").write_bytes(TinyInt8File().content())
+    (folder / "units.ebn").write_bytes(TinyUnitsFile().content())
 
 
 if __name__ == "__main__":

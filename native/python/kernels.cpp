@@ -87,7 +87,8 @@ std::string run(const std::string& name, const std::vector<int>& numbers, const 
                 const In<std::uint64_t>& input, MaybeIn<float> scale, MaybeIn<float> slope, MaybeRead skip,
                 MaybeIn<float> bn_scale, MaybeIn<float> bn_shift, int bits_per_group, MaybeWrite stream,
                 MaybeOut<std::uint64_t> bits, MaybeOut<float> row_sums, MaybeOut<std::int32_t> dots, int split,
-                const std::string& skip_type, const std::string& stream_type) {
+                const std::string& skip_type, const std::string& stream_type, MaybeIn<float> shift,
+                MaybeIn<float> after, bool act_last) {
   const ConvShape shape = shape_of(numbers);
   const Kernel& kernel = kernel_of(name, shape);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
@@ -98,7 +99,10 @@ std::string run(const std::string& name, const std::vector<int>& numbers, const 
   require(split >= 0 && split <= shape.out_h(), "the split is no output row");
   Epilogue e;
   e.scale = pointer(scale, channels, "scale");
+  e.shift = pointer(shift, channels, "shift");
   e.slope = pointer(slope, channels, "slope");
+  e.act_last = act_last;
+  e.after = pointer(after, channels, "after");
   e.skip_type = stream_type_of(skip_type);
   e.stream_type = stream_type_of(stream_type);
   e.skip = stream_pointer(skip, outputs * channels, e.skip_type, "skip");
@@ -276,7 +280,8 @@ void bind_kernels(nb::module_& parent) {
         nb::arg("bn_scale").none() = nb::none(), nb::arg("bn_shift").none() = nb::none(), nb::arg("bits_per_group") = 0,
         nb::arg("stream").none() = nb::none(), nb::arg("bits").none() = nb::none(),
         nb::arg("row_sums").none() = nb::none(), nb::arg("dots").none() = nb::none(), nb::arg("split") = 0,
-        nb::arg("skip_type") = "fp32", nb::arg("stream_type") = "fp32",
+        nb::arg("skip_type") = "fp32", nb::arg("stream_type") = "fp32", nb::arg("shift").none() = nb::none(),
+        nb::arg("after").none() = nb::none(), nb::arg("act_last") = false,
         "Run one kernel into the arrays given; returns its name.");
   nb::class_<Timing>(m, "Timing")
       .def(nb::init<const std::string&, const std::vector<int>&>(), nb::arg("name"), nb::arg("shape"))

@@ -85,6 +85,7 @@ SHORTER = [
     Shorter(r"ebnet serve", "any free port: 8000 may be taken", "--port 0"),
     Shorter(r"python examples/(swap|unet|fine)", "three steps; test_examples.py runs all", constants={"STEPS": "3"}),
     Shorter(r"python benchmarks/(latency|startup|throughput)\.py", "one round instead of many", "--rounds 1"),
+    Shorter(r"chrt -f 10 python benchmarks/methods\.py", "small images, one round", "--side 32 --rounds 1"),
     Shorter(r"python benchmarks/latency\.py", "one peer; tests/benchmarks has them all", "--peers torch"),
     Shorter(
         r"python benchmarks/latency\.py --real-time --plot",

@@ -89,5 +89,12 @@ def test_mistakes_are_named() -> None:
 
 
 def test_what_cannot_be_packed_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"weights='libra', activations='sign', unit=.* cannot be packed"):
-        ebnet.pack(small(weights="libra"), tmp_path / "net.ebn")
+    with pytest.raises(ConfigError, match=r"layer 0.0.0 cannot be packed: TrainedTernary weights .* export-onnx"):
+        ebnet.pack(small(weights="ttq"), tmp_path / "net.ebn")
+    with pytest.raises(ConfigError, match=r"an activation between several bases and their skip"):
+        ebnet.pack(small(weights="abc-5"), tmp_path / "net.ebn")
+    threshold = small(activations="rsign", scaling=True)
+    for layer in threshold.binary_layers().values():
+        torch.nn.init.ones_(layer.input_quantizer.threshold)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"data-driven scaling beside learned thresholds"):
+        ebnet.pack(threshold, tmp_path / "net.ebn")

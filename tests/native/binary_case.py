@@ -131,6 +131,9 @@ class Case:
     bn_scale: np.ndarray
     bn_shift: np.ndarray
     next_groups: int
+    shift: np.ndarray | None = None
+    after: np.ndarray | None = None
+    act_last: bool = False
 
     def canonical(self) -> np.ndarray:
         """Weights as the packed file holds them."""
@@ -228,8 +231,24 @@ def run_case(
         split=split,
         skip_type=skip_type,
         stream_type=stream_type,
+        shift=case.shift,
+        after=case.after,
+        act_last=case.act_last,
     )
     return result
+
+
+def with_another_unit(case: Case, seed: int) -> Case:
+    """The steps that units of other papers have: shifts before and after the activation, and that after the skip."""
+    rng = np.random.default_rng(seed)
+    choice = rng.integers(1, 8)
+    channels = case.shape.out_channels
+    if choice & 1:
+        case.shift = rng.normal(size=channels).astype(np.float32)
+    if choice & 2:
+        case.after = rng.normal(size=channels).astype(np.float32)
+    case.act_last = bool(choice & 4)
+    return case
 
 
 def assert_equal(got: Result, expected: Result) -> None:

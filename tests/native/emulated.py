@@ -55,17 +55,19 @@ def runner(library: Path, name: str) -> Runner:
         return ctypes.c_void_p(None if array is None else array.ctypes.data)
 
     def run(shape: list[int], weights: np.ndarray, input: np.ndarray, **options: Any) -> str:
-        arrays = ("scale", "slope", "skip", "bn_scale", "bn_shift", "stream", "bits", "row_sums", "dots")
+        arrays = ("scale", "shift", "slope", "after", "skip", "bn_scale", "bn_shift", "stream", "bits", "row_sums")
+        arrays += ("dots",)
         numbers = np.array(shape, np.int32)
         ran = function(
             name.encode(),
             pointer(numbers),
             pointer(weights),
             pointer(input),
-            *(pointer(options[array]) for array in arrays),
+            *(pointer(options.get(array)) for array in arrays),
             *(ctypes.c_int(STREAM_TYPES.index(options[of])) for of in ("skip_type", "stream_type")),
             ctypes.c_int(options["bits_per_group"]),
             ctypes.c_int(options["split"]),
+            ctypes.c_int(options.get("act_last", False)),
         )
         assert ran is not None, f"no emulated {name} for the shape {shape}, or it left its scratch"
         return f"{ran.decode()} (emulated)"

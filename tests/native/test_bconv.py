@@ -24,6 +24,7 @@ from tests.native.binary_case import (
     run_case,
     shapes,
     widened,
+    with_another_unit,
 )
 from tests.native.emulated import build, runner
 
@@ -133,6 +134,37 @@ def test_a_kernel_equals_the_reference(kernel: tuple[str, Runner], seed: int, da
     body = run_case(run, case, split, want_dots=False)
     body.dots = expected.dots
     assert_equal(body, expected)
+
+
+@FEW
+@given(shape=shapes(most=40), seed=st.integers(0, 2**32 - 1))
+def test_the_references_steps_of_other_units(shape: Shape, seed: int) -> None:
+    case = with_another_unit(make_case(shape, seed), seed)
+    value = numpy_dots(case).astype(np.float32) * case.scale
+    if case.shift is not None:
+        value = value + case.shift
+    if not case.act_last:
+        value = np.where(np.signbit(value), case.slope * value, value)
+    value = value + case.skip
+    if case.act_last:
+        value = np.where(np.signbit(value), case.slope * value, value)
+    if case.after is not None:
+        value = value + case.after
+    result = run_case(native("reference"), case)
+    np.testing.assert_array_equal(result.stream, value)
+    bits = case.bn_scale * value + case.bn_shift >= 0
+    np.testing.assert_array_equal(result.bits, pack_planes(bits, case.next_groups))
+
+
+@FEW
+@given(seed=st.integers(0, 2**32 - 1), types=st.tuples(*2 * [st.sampled_from(STREAM_TYPES)]), data=st.data())
+def test_a_kernel_equals_the_reference_in_other_units(
+    kernel: tuple[str, Runner], seed: int, types: tuple[str, str], data: st.DataObject
+) -> None:
+    name, run = kernel
+    case = with_another_unit(make_case(data.draw(shapes_for(name)), seed), seed)
+    options = {"skip_type": types[0], "stream_type": types[1]}
+    assert_equal(run_case(run, case, **options), run_case(native("reference"), case, **options))
 
 
 @FEW

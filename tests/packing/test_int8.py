@@ -14,9 +14,9 @@ from ebnet.cost.profile import profile
 from ebnet.errors import ConfigError, DataError, EbnetError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.packing.file import packed_bytes
+from ebnet.packing.folding import folded_norm as folded
 from ebnet.packing.inputs import grown_images
 from ebnet.packing.int8 import Code, code_of
-from ebnet.packing.program import folded
 from ebnet.packing.verify import verify
 from ebnet.runtime.inspect import inspect
 from tests.cli.test_engine_commands import run

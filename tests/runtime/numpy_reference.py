@@ -92,7 +92,8 @@ def binary(op: Op, x: np.ndarray, skip: np.ndarray | None, tensors: Tensors) -> 
     experts = np.zeros(len(x), np.int64)
     if op.get("experts", 1) > 1:
         experts = (mean @ tensors[f"{name}.gate.weight"].T + tensors[f"{name}.gate.bias"]).argmax(1)
-    scale = np.broadcast_to(tensors[f"{name}.scale"].astype(np.float64), (len(x), op["out"]))
+    scale = tensors[f"{name}.scale"].astype(np.float64)
+    scale = scale[experts] if op.get("expert_scales") else np.broadcast_to(scale, (len(x), op["out"]))
     if op.get("squeeze"):
         hidden = np.maximum(mean @ tensors[f"{name}.squeeze"].T, 0)
         scale = scale / (1 + np.exp(-(hidden @ tensors[f"{name}.excite"].T)))
@@ -103,5 +104,7 @@ def binary(op: Op, x: np.ndarray, skip: np.ndarray | None, tensors: Tensors) -> 
     taps = taps.reshape(*taps.shape[:4], groups, per_group)
     dots = [np.einsum("hwtgc,gotc->hwgo", taps[i], weight[e], optimize=True) for i, e in enumerate(experts)]
     y = np.stack(dots).reshape(*taps.shape[:3], -1) * scale[:, None, None]
-    y = activated(y, op, tensors)
-    return (y if skip is None else y + skip), experts
+    y = y + tensors[f"{name}.shift"] if op.get("shift") else y
+    skip = np.zeros_like(y) if skip is None else skip
+    y = activated(y + skip, op, tensors) if op.get("act_last") else activated(y, op, tensors) + skip
+    return y + tensors[f"{name}.after"] if op.get("after") else y, experts

@@ -9,7 +9,15 @@ import pytest
 
 from ebnet._native import ERRORS, Engine
 from ebnet.errors import FormatError
-from tests.runtime.tiny_file import TinyFile, TinyInt8File, header_of, rewritten, tensor_bytes, with_header
+from tests.runtime.tiny_file import (
+    TinyFile,
+    TinyInt8File,
+    TinyUnitsFile,
+    header_of,
+    rewritten,
+    tensor_bytes,
+    with_header,
+)
 
 Damage = Callable[[TinyFile], bytes]
 
@@ -174,7 +182,7 @@ FAULTS: list[tuple[str, Damage]] = [
     ("FieldOutOfRange", preprocessing(size=0)),
     ("FieldChoiceUnknown", op(0, act="gelu")),
     ("FormatNameWrong", meta(format="onnx")),
-    ("FormatVersionUnsupported", meta(version="3")),
+    ("FormatVersionUnsupported", meta(version="4")),
     ("TensorTypeUnknown", tensor("h.bias", np.zeros(4, np.float64))),
     ("TensorOffsetsInvalid", header(lambda h: h["a.norm"].update(data_offsets=[8, 4]))),
     ("TensorOffsetsInvalid", header(lambda h: h["a.norm"].update(data_offsets=[0, 2**50]))),
@@ -331,3 +339,33 @@ def test_hostile_names_are_printable_in_messages() -> None:
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 300
     assert len(tensor_bytes(content)) > 0
+
+
+UNIT_FAULTS: list[tuple[str, Damage]] = [
+    ("FieldUnknown", meta(version="1")),
+    ("FieldUnknown", meta(version="2")),
+    ("FieldUnknown", op(0, shift=True)),
+    ("FieldUnknown", op(10, act_last=True)),
+    ("FieldTypeWrong", op(4, shift=1)),
+    ("FieldTypeWrong", op(4, after="true")),
+    ("FieldTypeWrong", op(4, act_last=[True])),
+    ("FieldTypeWrong", op(4, expert_scales={})),
+    ("FieldOutOfRange", op(7, expert_scales=True)),
+    ("TensorShapeWrong", op(4, expert_scales=False)),
+    ("TensorShapeWrong", tensor("c.scale", np.zeros(6, np.float32))),
+    ("TensorShapeWrong", tensor("c.shift", np.zeros(5, np.float32))),
+    ("TensorMissing", tensor("c.after", None)),
+    ("TensorUnused", op(4, shift=None)),
+    ("TensorNotFinite", tensor("c.shift", np.full(6, np.inf, np.float32))),
+    ("TensorTypeWrong", tensor("c.after", np.zeros(6, np.uint8))),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), UNIT_FAULTS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(UNIT_FAULTS)]
+)
+def test_named_error_of_a_file_with_other_units(name: str, damage: Damage) -> None:
+    assert Engine.load_memory(TinyUnitsFile().content(), 1).classes == 4
+    with pytest.raises(FormatError) as caught:
+        Engine.load_memory(damage(TinyUnitsFile()), 1)
+    assert caught.value.code == name, caught.value  # type: ignore[attr-defined]

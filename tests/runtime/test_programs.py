@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ebnet._native import Engine
 from tests.runtime.numpy_reference import MEAN, STD, coded, evaluate
-from tests.runtime.tiny_file import TinyFile, TinyInt8File
+from tests.runtime.tiny_file import TinyFile, TinyInt8File, TinyUnitsFile
 
 
 def check(file: TinyFile, images: np.ndarray, threads: int) -> None:
@@ -62,6 +62,12 @@ def test_every_op_in_int8() -> None:
             check(TinyInt8File(), photographs(batch, height, width), threads)
 
 
+def test_every_op_in_other_units() -> None:
+    for batch, height, width in ((1, 8, 8), (3, 7, 10), (2, 1, 1), (9, 5, 6)):
+        for threads in (1, 2):
+            check(TinyUnitsFile(), pictures(batch, height, width), threads)
+
+
 def test_pixels_are_the_same_as_bytes_and_as_reals() -> None:
     engine = Engine.load_memory(TinyInt8File().content(), 1)
     reals = photographs(3, 9, 7)
@@ -104,6 +110,11 @@ class Growing(TinyFile):
             self._reals(f"{name}.squeeze", squeeze, cin)
             self._reals(f"{name}.excite", out, squeeze)
 
+    def activate(self, op: dict[str, Any], act: str) -> None:
+        op["act"] = act
+        if act == "prelu":
+            self._reals(f"{op['name']}.slope", op["out"])
+
     def finish(self) -> None:
         """Everything not used yet goes to the classifier."""
         loose = [value for value in range(len(self.channels)) if value not in self.used]
@@ -125,6 +136,20 @@ def int8_programs(draw: st.DrawFn) -> Growing:
             continue
         codes = [[0.02, 0], [0.05, 128]] + ["pixels"] * (op["in"] == [0])
         file.make_int8(op, draw(st.sampled_from(codes)))
+    return file
+
+
+@st.composite
+def unit_programs(draw: st.DrawFn) -> Growing:
+    """Binary ops with some of the steps that units of other papers have, activations among them."""
+    file = draw(programs())
+    file.metadata["version"] = "3"
+    for op in file.ops:
+        if op["op"] != "binary":
+            continue
+        fields = {name: draw(st.booleans()) for name in ("shift", "after", "act_last")}
+        file.make_unit(op, fields | {"expert_scales": op["experts"] > 1 and draw(st.booleans())})
+        file.activate(op, draw(st.sampled_from(["none", "relu", "prelu"])))
     return file
 
 
@@ -164,3 +189,9 @@ def test_generated_programs(file: Growing, shape: tuple[int, int, int], threads:
 @given(int8_programs(), st.sampled_from([(1, 5, 4), (3, 3, 7)]), st.sampled_from([1, 2]))
 def test_generated_int8_programs(file: Growing, shape: tuple[int, int, int], threads: int) -> None:
     check(file, photographs(*shape), threads)
+
+
+@settings(max_examples=60)
+@given(unit_programs(), st.sampled_from([(1, 5, 4), (3, 3, 7)]), st.sampled_from([1, 2]))
+def test_generated_programs_of_other_units(file: Growing, shape: tuple[int, int, int], threads: int) -> None:
+    check(file, pictures(*shape), threads)

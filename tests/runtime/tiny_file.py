@@ -75,6 +75,14 @@ class TinyFile:
         if op["op"] == "linear":
             self._reals(f"{op['name']}.scale", op["out"])
 
+    def make_unit(self, op: dict[str, Any], fields: dict[str, bool]) -> None:
+        op |= fields
+        for field in ("shift", "after"):
+            if fields.get(field):
+                self._reals(f"{op['name']}.{field}", op["out"])
+        if fields.get("expert_scales"):
+            self._reals(f"{op['name']}.scale", op["experts"], op["out"])
+
     def content(self) -> bytes:
         values = self.metadata | ({} if "program" in self.metadata else {"program": self.ops})
         texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
@@ -91,6 +99,18 @@ class TinyInt8File(TinyFile):
         for op in self.ops:
             if op["op"] in ("conv", "linear"):
                 self.make_int8(op, codes.get(op["name"], "pixels"))
+
+
+class TinyUnitsFile(TinyFile):
+    """The same with the units of other papers: shifts, an activation after the skip, scales of each expert's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metadata["version"] = "3"
+        unit = {"shift": True, "after": True, "act_last": True}
+        for op in self.ops:
+            if op["op"] == "binary":
+                self.make_unit(op, unit | ({"expert_scales": True} if op.get("experts", 1) > 1 else {}))
 
 
 def with_header(content: bytes, header: bytes) -> bytes:

@@ -41,6 +41,9 @@ def run(
     split: int = 0,
     skip_type: str = "fp32",
     stream_type: str = "fp32",
+    shift: Array[numpy.float32] | None = None,
+    after: Array[numpy.float32] | None = None,
+    act_last: bool = False,
 ) -> str:
     """Run one kernel into the arrays given; returns its name."""
 

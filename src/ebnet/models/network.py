@@ -88,13 +88,16 @@ class ExpertBinaryNetwork(nn.Module):
 
     def units(self) -> Iterator[tuple[str, BinaryUnit]]:
         """The binary units by the name of their convolution, in forward order."""
+        for block in self.named_blocks():
+            yield from block
+
+    def named_blocks(self) -> Iterator[list[tuple[str, BinaryUnit]]]:
+        """The units of each block, as `units` names them."""
         for i, stage in enumerate(self.stages):
             assert isinstance(stage, nn.Sequential)
             for j, block in enumerate(stage):
                 assert isinstance(block, Block)
-                for k, unit in enumerate(block.units):
-                    assert isinstance(unit, BinaryUnit)
-                    yield layer_name(i, j, k), unit
+                yield [(layer_name(i, j, k), unit) for k, unit in enumerate(block.units)]  # type: ignore[misc]
 
     def through_torch(self) -> dict[str, list[str]]:
         """The binary units that the native core did not serve in the last forward pass: their names by the reason."""

@@ -15,8 +15,10 @@ from ebnet.packing.preprocessing import complete_preprocessing
 from ebnet.packing.program import Program
 
 FORMAT = "ebnet"
-VERSION, INT8_VERSION = "1", "2"
-"""A file without int8 layers is one that older readers read."""
+VERSION, INT8_VERSION, UNITS_VERSION = "1", "2", "3"
+"""A file is of the first version that has what is in it, so that older readers read what they can."""
+UNITS_FIELDS = {"shift", "after", "act_last", "expert_scales"}
+"""Fields of binary ops that the third version brings."""
 
 REALS: dict[str, type[np.floating]] = {"fp32": np.float32, "fp16": np.float16, "int8": np.float16}
 """The width of reals in a file; in one of int8, of those that are not a layer's weights."""
@@ -68,7 +70,7 @@ def packed_bytes(
         raise ConfigError(f"{len(labels)} labels for {model.config.num_classes} classes")
     metadata = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": UNITS_VERSION if any(UNITS_FIELDS & set(op) for op in program.ops) else VERSION,
         "program": _compact(program.ops),
         "preprocessing": _compact(complete_preprocessing(preprocessing, model.config)),
         "labels": _compact(labels),
@@ -86,7 +88,7 @@ def with_int8(metadata: dict[str, str], reals: Tensors, bits: Tensors, calibrate
     ops, preprocessing = json.loads(metadata["program"]), json.loads(metadata["preprocessing"])
     codes = calibrated(_content(metadata, reals, "fp32", bits), ops, reals, calibrate)
     ops, reals, weights = quantized(ops, reals, preprocessing, codes)
-    metadata = metadata | {"version": INT8_VERSION, "program": _compact(ops)}
+    metadata = metadata | {"version": max(INT8_VERSION, metadata["version"]), "program": _compact(ops)}
     return _content(metadata, reals, "int8", weights | bits)
 
 

@@ -1,8 +1,9 @@
 """A Stage II network as an ONNX graph, for other runtimes: dynamic batch and size, opset 17.
 
-It is built from the packed file's own program, so both exports mean the same ops. sign is Where(x >= 0, 1, -1). Every
-expert's convolution runs and GatherND picks the chosen one by index: a graph with a dynamic batch cannot choose weights
-per sample in one convolution, whose groups are fixed. So the ONNX file is portable, not fast; the engine is.
+It is built from the packed file's own program, so both exports mean the same ops; weights and activations of more than
+a bit, which that file has not, are ops of their own. sign is Where(x >= 0, 1, -1). Every expert's convolution runs and
+GatherND picks the chosen one by index: a graph with a dynamic batch cannot choose weights per sample in one
+convolution, whose groups are fixed. So the ONNX file is portable, not fast; the engine is.
 """
 
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 
 from ebnet.files import require_folder, write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.nn.activations import ActivationQuantizer, MultiBaseSign, Real, ShiftedSign, Sign
+from ebnet.packing.folding import array
 from ebnet.packing.program import Program
 
 OPSET = 17
@@ -31,7 +34,7 @@ def onnx_model(model: ExpertBinaryNetwork) -> Any:
     import onnx
     from onnx import TensorProto, helper
 
-    graph = _Graph(Program(model))
+    graph = _Graph(Program(model, other_bits=True))
     images: list[str | int | None] = ["batch", model.config.in_channels, "height", "width"]
     proto = helper.make_model(
         helper.make_graph(
@@ -57,6 +60,7 @@ class _Graph:
         self.initializers: list[Any] = []
         self.reals = program.reals
         self.bits = program.bits
+        self.quantizers = program.quantizers
         self.channels = {0: program.in_channels}
         self.names = {0: "images"}
         self.constant("zero", np.float32(0))
@@ -140,25 +144,76 @@ class _Graph:
         self.activation(op, y, output, 0)
 
     def _binary(self, op: dict[str, Any], inputs: list[str], output: str) -> None:
-        name, experts, groups = op["name"], op.get("experts", 1), op.get("groups", 1)
+        x = self.affine(op["name"], inputs[0], f"{output}.x")
+        self._unit(op, x, self._sign(x, f"{output}.sign"), self._signs(op, op.get("groups", 1)), output)
+
+    def _quantized(self, op: dict[str, Any], inputs: list[str], output: str) -> None:
+        """Weights as they are quantized; activations as the sum of signs, the levels or the ReLU that they are."""
+        name = op["name"]
+        quantizer = self.quantizers[name]
         x = self.affine(name, inputs[0], f"{output}.x")
+        if isinstance(quantizer, Real):
+            used = self.node("Relu", [x], f"{output}.used")
+        elif isinstance(quantizer, Sign | ShiftedSign | MultiBaseSign):
+            used = self._sum_of_signs(quantizer, x, output)
+        else:
+            thresholds, levels = quantizer.levels()
+            used = self.node("Mul", [x, "zero"], f"{output}.level.0")
+            used = self.node("Add", [used, self.constant(f"{name}.level.0", levels[0].numpy())], f"{output}.lowest")
+            for i, threshold in enumerate(thresholds, 1):
+                edge = self.constant(f"{name}.threshold.{i}", threshold.numpy())
+                level = self.constant(f"{name}.level.{i}", levels[i].numpy())
+                above = self.node("GreaterOrEqual", [x, edge], f"{output}.above.{i}")
+                used = self.node("Where", [above, level, used], f"{output}.level.{i}")
+        self._unit(op, x, used, self.reals[f"{name}.weight"], output)
+
+    def _sum_of_signs(self, quantizer: ActivationQuantizer, x: str, output: str) -> str:
+        total = ""
+        for i, (scale, shift) in enumerate(quantizer.bases()):
+            shifted = [x, self.constant(f"{output}.shift.{i}", array(shift).reshape(-1, 1, 1))]
+            sign = self._sign(self.node("Add", shifted, f"{output}.shifted.{i}"), f"{output}.sign.{i}")
+            part = self.node("Mul", [sign, self.constant(f"{output}.beta.{i}", array(scale))], f"{output}.base.{i}")
+            total = self.node("Add", [total, part], f"{output}.sum.{i}") if total else part
+        return total
+
+    def _sign(self, x: str, output: str) -> str:
         positive = self.node("GreaterOrEqual", [x, "zero"], f"{output}.positive")
-        sign = self.node("Where", [positive, "one", "minus_one"], f"{output}.sign")
-        mean = ""
+        return self.node("Where", [positive, "one", "minus_one"], output)
+
+    def _unit(self, op: dict[str, Any], x: str, used: str, weights: np.ndarray, output: str) -> None:
+        """All that follows the quantizers: convolutions, the gate's choice, scales, activation, skip, shifts."""
+        name, experts, groups = op["name"], op.get("experts", 1), op.get("groups", 1)
+        mean, index = "", ""
         if experts > 1 or "squeeze" in op:
             mean = self.node("ReduceMean", [x], f"{output}.mean", axes=[2, 3], keepdims=0)
-        weights = self._signs(op, groups)
         convs = []
         for expert in range(experts):
             weight = self.constant(f"{name}.weight.{expert}", weights[expert])
-            convs.append(self.node("Conv", [sign, weight], f"{output}.conv.{expert}", group=groups, **_window(op)))
-        y = convs[0] if experts == 1 else self._chosen(name, convs, mean, output)
-        scale = self.constant(f"{name}.scale", self.reals[f"{name}.scale"][:, None, None])
+            convs.append(self.node("Conv", [used, weight], f"{output}.conv.{expert}", group=groups, **_window(op)))
+        if experts > 1:
+            index = self._index(name, mean, output)
+        y = self._chosen(convs, index, output) if experts > 1 else convs[0]
+        scale = self.constant(f"{name}.scale", self.reals[f"{name}.scale"][..., None, None])
+        if op.get("expert_scales"):
+            scale = self.node("GatherND", [scale, index], f"{output}.own_scale")
         if "squeeze" in op:
             scale = self._data_driven(name, scale, mean, output)
         y = self.node("Mul", [y, scale], f"{output}.scaled")
-        y = self.activation(op, y, f"{output}.act", 2)
-        self.node("Add", [y, self.names[op["skip"]]], output)
+        y = self._added(op, "shift", y, output)
+        if not op.get("act_last"):
+            y = self.activation(op, y, f"{output}.act", 2)
+        if "skip" in op:
+            y = self.node("Add", [y, self.names[op["skip"]]], f"{output}.skipped")
+        if op.get("act_last"):
+            y = self.activation(op, y, f"{output}.act", 2)
+        self.node("Identity", [self._added(op, "after", y, output)], output)
+
+    def _added(self, op: dict[str, Any], kind: str, y: str, output: str) -> str:
+        """y + the op's shift of that kind, where it has one."""
+        if not op.get(kind):
+            return y
+        values = self.constant(f"{op['name']}.{kind}", self.reals[f"{op['name']}.{kind}"][:, None, None])
+        return self.node("Add", [y, values], f"{output}.{kind}")
 
     def _signs(self, op: dict[str, Any], groups: int) -> np.ndarray:
         """The packed bits as +-1 weights [experts, out, in/groups, k, k]."""
@@ -167,12 +222,15 @@ class _Graph:
         values = np.unpackbits(bits, axis=2, count=inputs * kernel**2, bitorder="little").astype(np.float32) * 2 - 1
         return values.reshape(*bits.shape[:2], kernel, kernel, inputs).transpose(0, 1, 4, 2, 3)
 
-    def _chosen(self, name: str, convs: list[str], mean: str, output: str) -> str:
-        """The chosen expert's map: argmax of the gate (the first of equals), then a gather over stacked maps."""
+    def _index(self, name: str, mean: str, output: str) -> str:
+        """The chosen expert: argmax of the gate, the first of equals."""
         weight = self.constant(f"{name}.gate.weight", self.reals[f"{name}.gate.weight"])
         bias = self.constant(f"{name}.gate.bias", self.reals[f"{name}.gate.bias"])
         gate = self.node("Gemm", [mean, weight, bias], f"{output}.gate", transB=1)
-        index = self.node("ArgMax", [gate], f"{output}.expert", axis=1, keepdims=1, select_last_index=0)
+        return self.node("ArgMax", [gate], f"{output}.expert", axis=1, keepdims=1, select_last_index=0)
+
+    def _chosen(self, convs: list[str], index: str, output: str) -> str:
+        """The chosen expert's map: a gather over stacked maps."""
         axis = self.constant(f"{output}.axis", np.array([1], np.int64))
         stacked = [self.node("Unsqueeze", [conv, axis], f"{conv}.stacked") for conv in convs]
         together = self.node("Concat", stacked, f"{output}.experts", axis=1)

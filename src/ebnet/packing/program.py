@@ -7,7 +7,6 @@ specification; native/engine/program.cpp verifies it.
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
@@ -15,8 +14,10 @@ from ebnet.models.block import BinaryUnit
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.shortcut import Projection
 from ebnet.models.stem import CifarStem, Conv7x7Stem, ConvNorm, ImageNetStem
+from ebnet.nn.activations import ActivationQuantizer
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
+from ebnet.packing.folding import array, fold, folded_norm, has_bases, is_plain, quantized
 
 IMAGE = 0
 """The value that holds the input."""
@@ -32,11 +33,18 @@ class Program:
         tensors, norms: where in the network those reals are: a parameter, or a batch norm that is folded.
         weights: where the packed weights are, as [experts, out, in/groups, kh, kw].
         layers: the real convolutions and linear maps, by the name of their op.
+        folded: the units whose numbers are folded, by name, with the names of their ops.
         in_channels: channels of the image.
+        quantizers: those of ops `quantized`, by name.
+
+    Args:
+        other_bits: take units of weights and activations that are no signs, as ops `quantized`; a packed file has none.
     """
 
-    def __init__(self, model: ExpertBinaryNetwork) -> None:
+    def __init__(self, model: ExpertBinaryNetwork, other_bits: bool = False) -> None:
         _require_packable(model)
+        self.other_bits = other_bits
+        self.quantizers: dict[str, ActivationQuantizer] = {}
         self.ops: list[dict[str, Any]] = []
         self.reals: dict[str, np.ndarray] = {}
         self.bits: dict[str, np.ndarray] = {}
@@ -44,10 +52,13 @@ class Program:
         self.norms: dict[str, nn.BatchNorm2d] = {}
         self.weights: dict[str, Tensor] = {}
         self.layers: dict[str, nn.Conv2d | nn.Linear] = {}
+        self.folded: dict[str, tuple[BinaryUnit, list[str]]] = {}
         self.in_channels = model.config.in_channels
         value = self._stem(model.stem)
-        for name, unit in model.units():
-            value = self._unit(name, unit, value)
+        for block in model.named_blocks():
+            first = value
+            for name, unit in block:
+                value = self._unit(name, unit, value, first)
         value = self._op("global_pool", value)
         if model.head is not None:
             value = self._linear("head", model.head.linear, value, model.head.act)
@@ -59,10 +70,10 @@ class Program:
         return len(self.ops)
 
     def _real(self, name: str, tensor: Tensor) -> None:
-        self.tensors[name], self.reals[name] = tensor, _array(tensor)
+        self.tensors[name], self.reals[name] = tensor, array(tensor)
 
     def _norm(self, name: str, norm: nn.BatchNorm2d) -> None:
-        self.norms[name], self.reals[name] = norm, folded(norm)
+        self.norms[name], self.reals[name] = norm, folded_norm(norm)
 
     def _stem(self, stem: nn.Module) -> int:
         if isinstance(stem, ImageNetStem):
@@ -102,37 +113,76 @@ class Program:
             value = self._conv(f"{name}.conv2", shortcut.conv2, shortcut.norm2, shortcut.act2, value)
         return value
 
-    def _unit(self, name: str, unit: BinaryUnit, value: int) -> int:
-        skip = value
+    def _unit(self, name: str, unit: BinaryUnit, value: int, first: int) -> int:
+        """The ops of a unit; `first` is the value that its block began with."""
+        source = value if unit.kind.skip == "unit" else first
+        skip: int | None = None
         if isinstance(unit.shortcut, Projection):
-            skip = self._projection(f"{name}.shortcut", unit.shortcut, value)
+            skip = self._projection(f"{name}.shortcut", unit.shortcut, source)
+        elif unit.shortcut is not None:
+            skip = source
+        if is_plain(unit):
+            return self._plain(name, unit, value, skip)
+        if self.other_bits and not has_bases(unit):
+            return self._quantized(name, unit, value, skip)
+        return self._fold(name, unit, value, skip)
+
+    def _plain(self, name: str, unit: BinaryUnit, value: int, skip: int | None) -> int:
         conv = unit.conv
         assert isinstance(conv, ExpertBinaryConv2d)
         self._norm(f"{name}.norm", unit.norm)
         self._real(f"{name}.scale", conv.scale)
         self.weights[f"{name}.bits"] = conv.expert_weights
         self.bits[f"{name}.bits"] = packed_signs(conv.expert_weights)
-        fields: dict[str, Any] = {}
         if conv.gate is not None:
-            fields["experts"] = conv.num_experts
             self._real(f"{name}.gate.weight", conv.gate.linear.weight)
             self._real(f"{name}.gate.bias", conv.gate.linear.bias)
         if conv.scaling is not None:
-            fields["squeeze"] = conv.scaling.squeeze.out_features
             self._real(f"{name}.squeeze", conv.scaling.squeeze.weight)
             self._real(f"{name}.excite", conv.scaling.excite.weight)
+        return self._binary(name, conv, value, skip, **self._activation(name, unit.act))
+
+    def _fold(self, name: str, unit: BinaryUnit, value: int, skip: int | None) -> int:
+        """A unit whose numbers are not the network's own: an op for each pair of bases, adding up through the skips."""
+        conv, ops = unit.conv, fold(name, unit)
+        assert isinstance(conv, ExpertBinaryConv2d)
+        names = [name] if len(ops) == 1 else [f"{name}.{number}" for number in range(len(ops))]
+        self.folded[name] = unit, names
+        for own, op in zip(names, ops, strict=True):
+            self.bits[f"{own}.bits"] = packed_signs(op.signs)
+            skip = self._binary(own, conv, value, skip, **self._numbers(own, unit, op.reals))
+        assert skip is not None
+        return skip
+
+    def _quantized(self, name: str, unit: BinaryUnit, value: int, skip: int | None) -> int:
+        conv = unit.conv
+        assert isinstance(conv, ExpertBinaryConv2d)
+        self.quantizers[name] = conv.input_quantizer
+        fields = self._numbers(name, unit, quantized(name, unit))
+        return self._binary(name, conv, value, skip, "quantized", **fields)
+
+    def _numbers(self, name: str, unit: BinaryUnit, reals: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Keep an op's numbers; the fields that say which there are."""
+        self.reals |= {f"{name}.{kind}": values for kind, values in reals.items()}
+        fields: dict[str, Any] = {kind: True for kind in ("shift", "after") if kind in reals}
+        fields |= {"expert_scales": True} if reals["scale"].ndim == 2 else {}
+        if "slope" in reals:
+            fields |= {"act": "prelu"} | ({"act_last": True} if unit.kind.activation_last else {})
+        return fields
+
+    def _binary(
+        self, name: str, conv: ExpertBinaryConv2d, value: int, skip: int | None, kind: str = "binary", **fields: Any
+    ) -> int:
+        skips = {} if skip is None else {"skip": skip}
+        routing: dict[str, Any] = {}
+        if conv.gate is not None:
+            routing["experts"] = conv.num_experts
+        if conv.scaling is not None:
+            routing["squeeze"] = conv.scaling.squeeze.out_features
         if conv.groups > 1:
-            fields["groups"] = conv.groups
-        return self._op(
-            "binary",
-            value,
-            name=name,
-            skip=skip,
-            out=conv.out_channels,
-            **_window(conv.kernel_size[0], conv.stride[0], conv.padding[0]),
-            **fields,
-            **self._activation(name, unit.act),
-        )
+            routing["groups"] = conv.groups
+        window = _window(conv.kernel_size[0], conv.stride[0], conv.padding[0])
+        return self._op(kind, value, name=name, **skips, out=conv.out_channels, **window, **routing, **fields)
 
     def _linear(self, name: str, layer: nn.Linear, value: int, act: nn.Module | None) -> int:
         self.layers[name] = layer
@@ -151,14 +201,6 @@ class Program:
         raise ConfigError(f"{name}: an activation of type {type(act).__name__} cannot be packed")
 
 
-def folded(norm: nn.BatchNorm2d) -> np.ndarray:
-    """Batch norm in eval mode as [scale, shift] per channel."""
-    assert norm.running_var is not None
-    assert norm.running_mean is not None
-    scale = _array(norm.weight) / np.sqrt(_array(norm.running_var) + norm.eps)
-    return np.stack((scale, _array(norm.bias) - _array(norm.running_mean) * scale))
-
-
 def packed_signs(weights: Tensor) -> np.ndarray:
     """[N, out, in/groups, kh, kw] -> bits [N, out, bytes]: per channel in the order ky, kx, in; LSB first; 1 = +1."""
     positive = (weights.detach().cpu() >= 0).permute(0, 1, 3, 4, 2).flatten(2)
@@ -170,10 +212,6 @@ def _window(kernel: int, stride: int, pad: int) -> dict[str, int]:
     return {"kernel": kernel} | ({"stride": stride} if stride > 1 else {}) | ({"pad": pad} if pad else {})
 
 
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().to(torch.float64).numpy()
-
-
 def _require_packable(model: ExpertBinaryNetwork) -> None:
     """Only a Stage II expert network has bits to pack; say what the model has instead."""
     if not isinstance(model, ExpertBinaryNetwork):
@@ -182,13 +220,6 @@ def _require_packable(model: ExpertBinaryNetwork) -> None:
         raise ConfigError(
             f"conv={model.config.conv!r} mixes its experts' real weights for every image, which one-bit weights cannot "
             "store; only conv='expert' can be packed"
-        )
-    config = model.config
-    signs = config.weights in ("learned-scale", "sign") and config.activations in ("sign", "sign-polynomial")
-    if not signs or config.unit != "real-to-binary":
-        raise ConfigError(
-            f"weights={config.weights!r}, activations={config.activations!r}, unit={config.unit!r} cannot be packed: "
-            "the file holds signs with the layer's own scale"
         )
     for name, layer in model.binary_layers().items():
         if layer.precision is not Precision.BINARY:

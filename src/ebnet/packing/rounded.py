@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 
 from ebnet.errors import ConfigError
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing.folding import FoldedUnit, fold
 from ebnet.packing.int8 import PIXELS, Code, quantized
 from ebnet.packing.int8_layer import Int8Layer
 from ebnet.packing.program import Program
@@ -100,6 +101,13 @@ def rounded(model: ExpertBinaryNetwork, engine: Engine) -> ExpertBinaryNetwork:
             norm.running_var.fill_(1.0)
             norm.weight.copy_(torch.as_tensor(scale))
             norm.bias.copy_(torch.as_tensor(shift))
+    for unit, names in program.folded.values():
+        ops = fold(names[0], unit)
+        for name, op in zip(names, ops, strict=True):
+            op.reals = {
+                kind: _rounded(expected[f"{name}.{kind}"], widths.get(f"{name}.{kind}")).numpy() for kind in op.reals
+            }
+        _replace(network, unit, FoldedUnit(unit, ops))
     for name, code in codes.items():
         tensors = [f"{name}.norm"] if f"{name}.norm" in expected else [f"{name}.scale", f"{name}.bias"]
         reals = np.concatenate([_rounded(expected[one], widths.get(one)).numpy().reshape(-1) for one in tensors])

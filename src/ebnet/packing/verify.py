@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing.folding import FoldedUnit, folded_norm
 from ebnet.packing.int8_layer import Int8Layer
-from ebnet.packing.program import folded
 from ebnet.packing.rounded import differing_tensors, require_same_program, rounded
 from ebnet.runtime.engine import Engine
 from ebnet.runtime.results import Trace
@@ -114,7 +114,7 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
                 op["name"],
                 int(near.sum()),
                 int(flipped.sum()),
-                float(np.abs(value - unit.output).max() / max(np.abs(unit.output).max(), 1e-12)),
+                unit.difference(value),
                 int(expert_differs.sum()),
             )
         )
@@ -140,10 +140,17 @@ class _Seen:
 
     norm: np.ndarray
     before_sign: np.ndarray
-    output: np.ndarray
+    output: np.ndarray | None
+    """None for an op that is a part of a sum."""
     experts: np.ndarray
     gate: np.ndarray | None
     """The gate's values [batch, experts], where there is one."""
+
+    def difference(self, value: np.ndarray) -> float:
+        """Of the engine's value, relative to the largest of the output."""
+        if self.output is None:
+            return 0.0
+        return float(np.abs(value - self.output).max() / max(np.abs(self.output).max(), 1e-12))
 
     def tied(self, chosen: np.ndarray, near: float) -> np.ndarray:
         """Per image: whether the expert chosen is as good as torch's, within float error."""
@@ -183,9 +190,13 @@ def _torch_pass(model: ExpertBinaryNetwork, images: np.ndarray) -> tuple[np.ndar
 
         return hook
 
-    hooks = [unit.norm.register_forward_hook(keep(before)) for unit in units]
+    hooks = [unit.norm.register_forward_hook(keep(before)) for unit in units if not isinstance(unit, FoldedUnit)]
     hooks += [unit.register_forward_hook(keep(after)) for unit in units]
-    gates = {unit: gate.linear for unit in units if (gate := getattr(unit.conv, "gate", None)) is not None}
+    gates = {
+        unit: gate.linear
+        for unit in units
+        if not isinstance(unit, FoldedUnit) and (gate := getattr(unit.conv, "gate", None)) is not None
+    }
     hooks += [gate.register_forward_hook(keep(after)) for gate in gates.values()]
     training = model.training
     try:
@@ -197,8 +208,21 @@ def _torch_pass(model: ExpertBinaryNetwork, images: np.ndarray) -> tuple[np.ndar
             handle.remove()
     seen = []
     for unit in units:
+        if isinstance(unit, FoldedUnit):
+            seen += _folded(unit, after[unit])
+            continue
         chosen = getattr(unit.conv, "last_experts", None)
         experts = np.zeros(len(images), np.int64) if chosen is None else chosen.numpy()
         gate = after.get(gates[unit]) if unit in gates else None
-        seen.append(_Seen(folded(unit.norm), before[unit.norm], after[unit], experts, gate))
+        seen.append(_Seen(folded_norm(unit.norm), before[unit.norm], after[unit], experts, gate))
     return logits, seen
+
+
+def _folded(unit: FoldedUnit, output: np.ndarray) -> list[_Seen]:
+    """One for each op; what the ones before the last add up to is no value of the network."""
+    outputs = [*[None] * (len(unit.ops) - 1), output]
+    gates = [None if values is None else values.numpy() for values in unit.gate_values]
+    return [
+        _Seen(op.reals["norm"], before.numpy(), made, chosen.numpy(), gate)
+        for op, before, made, chosen, gate in zip(unit.ops, unit.before_sign, outputs, unit.chosen, gates, strict=True)
+    ]

@@ -7,9 +7,10 @@ from ebnet.nn.activations.base import ActivationQuantizer as ActivationQuantizer
 from ebnet.nn.activations.half_wave import HalfWave
 from ebnet.nn.activations.interval_levels import IntervalLevels
 from ebnet.nn.activations.learned_levels import LearnedLevels
-from ebnet.nn.activations.multi_base import MultiBaseSign
-from ebnet.nn.activations.real import Real
-from ebnet.nn.activations.signs import ErrorDecaySign, LongTailedSign, ShiftedSign
+from ebnet.nn.activations.multi_base import MultiBaseSign as MultiBaseSign
+from ebnet.nn.activations.real import Real as Real
+from ebnet.nn.activations.signs import ErrorDecaySign, LongTailedSign
+from ebnet.nn.activations.signs import ShiftedSign as ShiftedSign
 from ebnet.nn.activations.signs import Sign as Sign
 from ebnet.nn.activations.unit_range import UnitRange
 from ebnet.nn.sign import Ste
