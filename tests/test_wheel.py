@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,23 @@ def test_it_predicts_without_torch(clean: Path, tmp_path: Path) -> None:
     lines = "import ebnet; print(ebnet.load('zoo:digits-e4').predict('digit.png').labels[0])"
     label = some_digits(10, "val").labels[7]
     assert run(clean / "python", "-c", lines, cwd=tmp_path) == f"{label}\n"
+
+
+def test_the_readme_followed_literally(clean: Path, tmp_path: Path) -> None:
+    """Its first section, in an empty folder; the wheel is what `pip install .` would have made of the checkout."""
+    section = (ROOT / "README.md").read_text().partition("## Use a trained network\n")[2].partition("\n## ")[0]
+    told = ""
+    for language, block in re.findall(r"```(bash|python)\n(.*?)```", section, re.DOTALL):
+        if language == "python":
+            told += run(clean / "python", "-c", block, cwd=tmp_path)
+            continue
+        for line in block.replace("pip install .", "").splitlines():
+            words = shlex.split(line, comments=True)
+            if words:
+                told += run(clean / words[0], *words[1:], cwd=tmp_path)
+    assert "digits-e4" in told
+    assert re.search(r"^\['5', .*\] \[0\.9", told, re.MULTILINE)
+    assert (tmp_path / "page" / "index.html").is_file()
 
 
 GIVEN = {

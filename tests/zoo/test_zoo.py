@@ -7,10 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from typer.testing import CliRunner
 
 import ebnet
 from ebnet import zoo
+from ebnet.cli.app import app
 from ebnet.cost import profile
+from ebnet.data import open_dataset
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.recipe.settings import load_recipe
@@ -88,3 +92,13 @@ def test_the_list_and_the_cards(tmp_path: Path) -> None:
     shown = run("zoo", "card", "digits-e4", where=tmp_path).stdout
     assert "ebnet train demo --set seed=0" in shown
     assert "in the engine" in shown
+
+
+def test_the_sample_is_a_digit_that_the_network_reads_and_did_not_learn_from(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["zoo", "sample", "-o", str(tmp_path / "digit.png")])
+    assert result.exit_code == 0, result.output
+    pixels = np.asarray(Image.open(tmp_path / "digit.png"))
+    val = open_dataset("mnist5k", split="val")
+    (at,) = (i for i in range(len(val)) if (val.image(i)[:, :, 0] == pixels).all())
+    answer = ebnet.load("zoo:digits-e4").predict(tmp_path / "digit.png")
+    assert answer.labels[0] == str(val.labels[at])

@@ -69,6 +69,21 @@ def show(name: Annotated[str, typer.Argument(help="A network of the zoo.")]) -> 
     typer.echo(f"  file      {found.bytes:,} bytes")
 
 
+@zoo.command("sample")
+def sample(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The PNG file to write.")] = Path("digit.png"),
+) -> None:
+    """Write a hand-written digit to try `digits-e4` with; it was not trained on it.
+
+    Example: `ebnet zoo sample && ebnet predict --model digits-e4 digit.png`
+    """
+    from ebnet.files import write_atomically
+    from ebnet.zoo import HOME, SAMPLE
+
+    write_atomically(out, (HOME / SAMPLE).read_bytes())
+    typer.echo(f"{out}: a hand-written digit of 28x28 pixels; `ebnet predict --model digits-e4 {out}` reads it")
+
+
 @zoo.command("add")
 def add(
     run: Annotated[Path, typer.Argument(help="Directory of a finished run.")],

@@ -16,6 +16,8 @@ from ebnet.errors import ConfigError
 
 PREFIX = "zoo:"
 HOME = Path(__file__).parent
+SAMPLE = "digit.png"
+"""A validation digit, for those who have no image at hand."""
 
 
 @dataclass(frozen=True)
