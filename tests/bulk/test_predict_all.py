@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -167,3 +168,13 @@ def test_a_cluster_takes_shards_as_tasks(tiny_run: TinyRun, folder: Path) -> Non
     task = partial(ebnet.bulk.predict_shard, tiny_run.packed)
     rows = dask.bag.from_sequence([str(folder / "shard.tar")]).map(task).flatten().compute(scheduler="processes")
     assert rows == predict_shard(tiny_run.packed, folder / "shard.tar")
+
+
+def test_the_command_says_how_many_how_fast_and_nothing_else(tiny_run: TinyRun, folder: Path, tmp_path: Path) -> None:
+    words = ["predict", str(tiny_run.packed), str(folder), "-o", str(tmp_path / "out.csv"), "--processes", "2"]
+    done = subprocess.run([sys.executable, "-m", "ebnet", *words], capture_output=True, text=True, check=True)
+    unreadable = r"1 of them unreadable \(see the column `error`\)"
+    assert re.fullmatch(rf".*out\.csv: 16 images, {unreadable}, [1-9][\d,]* images/s\n", done.stdout)
+    (bar,) = done.stderr.splitlines()
+    assert "16/16" in bar
+    assert " 0 images/s" not in bar

@@ -4,6 +4,7 @@ Each part (`PART` images) is written to `OUT.parts/` as soon as it is done; the 
 there. When all are, they become OUT and the folder goes.
 """
 
+import atexit
 import hashlib
 import json
 import os
@@ -137,6 +138,13 @@ def _begin(network: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the job in the first process; a part under way is whole
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _engine = load(network)
+    atexit.register(_release)
+
+
+def _release() -> None:
+    """Before the interpreter ends: the thread above keeps modules alive, and their engine would be called a leak."""
+    global _engine  # noqa: PLW0603
+    del _engine
 
 
 def _end_with_parent() -> None:

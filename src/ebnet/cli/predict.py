@@ -70,20 +70,22 @@ def _table(file: str, images: list[Path], out: Path, top: int, processes: int | 
 
     from ebnet.bulk import predict_all
 
-    begin = time.monotonic()
+    begin, before = time.monotonic(), list[int]()
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task, first = progress.add_task("images", total=None, rate=""), [0]
+        task = progress.add_task("images", total=None, rate="")
 
         def advance(done: int, of: int) -> None:
-            first[0] = first[0] or done
-            rate = (done - first[0]) / (time.monotonic() - begin)
+            before.append(done)  # the first is what an earlier call had done
+            rate = (done - before[0]) / (time.monotonic() - begin)
             progress.update(task, completed=done, total=of, rate=f"{rate:.0f} images/s")
 
         outcome = predict_all(file, images, out, top=top, processes=processes, on_images=advance)
+    seconds = time.monotonic() - begin
     if as_json:
-        print(json.dumps(asdict(outcome) | {"table": str(out), "seconds": time.monotonic() - begin}))
+        print(json.dumps(asdict(outcome) | {"table": str(out), "seconds": seconds}))
         return
+    rate = f", {(outcome.images - outcome.taken_up) / seconds:,.0f} images/s"
     fate = f", {outcome.unreadable} of them unreadable (see the column `error`)" if outcome.unreadable else ""
     again = f" ({outcome.taken_up} from before the stop)" if outcome.taken_up else ""
-    typer.echo(f"{out}: {outcome.images} images{again}{fate}")
+    typer.echo(f"{out}: {outcome.images:,} image{'' if outcome.images == 1 else 's'}{again}{fate}{rate}")

@@ -130,7 +130,8 @@ def run(
 def _ask_whether_to_train(settings: "Settings") -> None:
     """A search without a budget has no bound on what its networks cost: ask first, where somebody can answer."""
     count = settings.rounds * (len(settings.directions) * settings.per_direction + settings.combinations)
-    question = f"Without --budget up to {count} networks of any size are trained, {settings.epochs} epochs each. Go on?"
+    each = f"{settings.epochs} epoch{'' if settings.epochs == 1 else 's'} each"
+    question = f"Without --budget up to {count} networks of any size are trained, {each}. Go on?"
     if not sys.stdin.isatty():
         raise typer.BadParameter(f"{question} Give a --budget such as bops=2e6, or --yes")
     typer.confirm(question, abort=True)

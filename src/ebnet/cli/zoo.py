@@ -77,9 +77,10 @@ def sample(
 
     Example: `ebnet zoo sample && ebnet predict --model digits-e4 digit.png`
     """
-    from ebnet.files import write_atomically
+    from ebnet.files import require_folder, write_atomically
     from ebnet.zoo import HOME, SAMPLE
 
+    require_folder(out)
     write_atomically(out, (HOME / SAMPLE).read_bytes())
     typer.echo(f"{out}: a hand-written digit of 28x28 pixels; `ebnet predict --model digits-e4 {out}` reads it")
 
