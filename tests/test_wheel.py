@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from ebnet.cli.app import app
 from tests.builds import ROOT
+from tests.program import commands
 from tests.tiny_run import some_digits
 
 MOST_BYTES = 4_000_000
@@ -32,10 +32,20 @@ def run(*command: str | Path, **options: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh clone: what is committed, and nothing that lies about in the checkout."""
+    if not (ROOT / ".git").exists():
+        return ROOT
+    place = tmp_path_factory.mktemp("clone") / "ebnet"
+    run("git", "clone", "-q", "--depth", "1", ROOT.as_uri(), place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel made from the source archive, as a package index would get it: checked and named for many Linuxes."""
     made, repaired = tmp_path_factory.mktemp("made"), tmp_path_factory.mktemp("repaired")
-    run(sys.executable, "-m", "build", "--no-isolation", "-o", made, ROOT)
+    run(sys.executable, "-m", "build", "--no-isolation", "-o", made, clone)
     assert len(list(made.glob("*.tar.gz"))) == 1
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     (plain,) = made.glob("*.whl")
@@ -68,9 +78,9 @@ def test_it_predicts_without_torch(clean: Path, tmp_path: Path) -> None:
     assert run(clean / "python", "-c", lines, cwd=tmp_path) == f"{label}\n"
 
 
-def test_the_readme_followed_literally(clean: Path, tmp_path: Path) -> None:
+def test_the_readme_followed_literally(clone: Path, clean: Path, tmp_path: Path) -> None:
     """Its first section, in an empty folder; the wheel is what `pip install .` would have made of the checkout."""
-    section = (ROOT / "README.md").read_text().partition("## Use a trained network\n")[2].partition("\n## ")[0]
+    section = (clone / "README.md").read_text().partition("## Use a trained network\n")[2].partition("\n## ")[0]
     told = ""
     for language, block in re.findall(r"```(bash|python)\n(.*?)```", section, re.DOTALL):
         if language == "python":
@@ -122,15 +132,6 @@ NONE_NEEDED = (
     "zoo",
     "summary --paper",
 )
-
-
-def commands() -> list[str]:
-    """All commands of the program."""
-    found = [command.name or "" for command in app.registered_commands]
-    for group in app.registered_groups:
-        inner = group.typer_instance.registered_commands if group.typer_instance else []
-        found += [f"{group.name} {command.name}" for command in inner]
-    return sorted(found)
 
 
 def test_every_command_works_or_says_in_one_line_what_it_needs(clean: Path, tmp_path: Path) -> None:
