@@ -3,12 +3,14 @@
 import io
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from ebnet.report.figure import Bars, Gallery, HeatMap
 from ebnet.report.html import figure_html
 from ebnet.report.mistakes import SIDE, mistakes
-from ebnet.report.observe import Observation
+from ebnet.report.observe import Observation, spread_evenly
 
 
 def seen(labels: list[int], predicted: list[int], own: list[float], classes: int = 3) -> Observation:
@@ -48,3 +50,14 @@ def test_many_classes_are_told_by_the_pairs_most_confused() -> None:
 def test_without_a_mistake_no_pairs() -> None:
     (worst,) = mistakes(seen([1, 2], [1, 2], [0.9, 0.8], classes=50))
     assert isinstance(worst, Gallery)
+
+
+@given(total=st.integers(1, 5000), count=st.integers(1, 1200))
+def test_images_are_spread_over_the_whole_set(total: int, count: int) -> None:
+    """As evenly as whole numbers allow: 1,000 of 1,500 that are sorted by class are of all classes."""
+    places = sorted(spread_evenly(total, count))
+    assert len(places) == min(total, count)
+    assert places[0] == 0
+    gaps = np.diff([*places, total])
+    assert gaps.min() >= 1
+    assert gaps.max() - gaps.min() <= 1

@@ -50,13 +50,13 @@ def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSER
     """Classify images that are spread evenly over the validation set."""
     network.eval()
     layers = {name: layer for name, layer in network.binary_layers().items() if _chooses(network)}
-    every = max(1, len(pictures.val) // count)
+    places = spread_evenly(len(pictures.val), count)
     kept: list[tuple[np.ndarray, ...]] = []
     position = 0
     for images, labels in pictures.validation().epoch(0):
-        chosen = [i for i in range(len(labels)) if (position + i) % every == 0]
+        chosen = [i for i in range(len(labels)) if position + i in places]
         position += len(labels)
-        if chosen and sum(len(batch[1]) for batch in kept) < count:
+        if chosen:
             features = network.embed(pictures.normalise.tensor(images[chosen]))
             picked = [_last_experts(layer) for layer in layers.values()]
             shares = network.classifier(features).softmax(1)
@@ -73,6 +73,11 @@ def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSER
             )
     shown, truth, predicted, sure, embedded, experts = (np.concatenate(column) for column in zip(*kept, strict=True))
     return Observation(shown, truth, predicted, sure, embedded, experts.T, list(layers), list(pictures.val.classes))
+
+
+def spread_evenly(total: int, count: int) -> set[int]:
+    """`count` places of `total`, or all; the first ones alone would be of a few classes, where a set is sorted."""
+    return {number * total // count for number in range(count)} if count < total else set(range(total))
 
 
 def _last_experts(layer: Any) -> np.ndarray:
