@@ -45,6 +45,10 @@ void max_pool(const MaxPool& task, int threads, DenseLevel level) {
 void max_pool_gradient(const MaxPool& task, int threads) {
   const std::size_t in = static_cast<std::size_t>(task.in_h) * static_cast<std::size_t>(task.in_w);
   const std::size_t out = static_cast<std::size_t>(task.out_h()) * static_cast<std::size_t>(task.out_w());
+  int from_corner[UINT8_MAX];  // of a place in the window, in the map
+  for (int place = 0; place < task.kernel * task.kernel; ++place) {
+    from_corner[place] = (place / task.kernel - task.padding) * task.in_w + place % task.kernel - task.padding;
+  }
   for_planes_on_threads(task, threads, [&](int plane) {
     const std::size_t image = static_cast<std::size_t>(plane / task.channels), own = static_cast<std::size_t>(plane);
     const float* dy = task.dy + image * task.y_stride + (own - image * static_cast<std::size_t>(task.channels)) * out;
@@ -53,9 +57,7 @@ void max_pool_gradient(const MaxPool& task, int threads) {
     if (!task.accumulate) std::memset(dx, 0, in * sizeof(float));
     for (int y = 0; y < task.out_h(); ++y) {
       for (int x = 0; x < task.out_w(); ++x, ++dy, ++place) {
-        const int row = y * task.stride - task.padding + *place / task.kernel;
-        const int column = x * task.stride - task.padding + *place % task.kernel;
-        dx[row * task.in_w + column] += *dy;
+        dx[y * task.stride * task.in_w + x * task.stride + from_corner[*place]] += *dy;
       }
     }
   });

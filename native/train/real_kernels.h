@@ -53,7 +53,7 @@ inline ChannelSums moments_of(const float* row, int count) {
 void convolve_tile(const RealLayer& layer, const RealTiles& tiles, int tile, float* z, ChannelSums* moments,
                    float* scratch) {
   const TilePart part(layer, tiles, tile);
-  const Seen seen(layer, tiles, part, scratch);
+  const Seen seen(layer, tiles, part, scratch, scratch + plane_floats(tiles));
   const int used = (part.positions + kLanes - 1) / kLanes * kLanes;
   multiply(weights_by(layer, seen, z, tiles.width), layer.shape.out_channels, used);
   if (moments == nullptr) return;
@@ -149,7 +149,7 @@ void gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile,
   const int depth = layer.shape.in_channels * layer.shape.taps(), channels = layer.shape.out_channels;
   const size_t width = size(tiles.width);
   const int used = (part.positions + kLanes - 1) / kLanes * kLanes;
-  float* room = scratch;
+  float* room = scratch + plane_floats(tiles);
   float* dz = room + size(depth) * width + kLanes;  // behind the vector that packing may write too much
   float* dseen = dz + size(channels) * width;
   for (int c = 0; c < channels; ++c, z += tiles.width) {
@@ -173,11 +173,11 @@ void gradients_of_tile(const RealLayer& layer, const RealTiles& tiles, int tile,
     }
     for (int i = part.positions; i < used; ++i) row[i] = 0.0f;
   }
-  const Seen seen(layer, tiles, part, room);
+  const Seen seen(layer, tiles, part, scratch, room);
   add_products({dz, width, seen.lines, seen.apart, used, dweight, size(depth)}, channels, depth);
   if (layer.dx == nullptr) return;
   multiply({layer.weight, 1, size(depth), dz, width, channels, dseen, width}, depth, used);
-  unpack(layer, part, width, dseen);
+  unpack(layer, tiles.planes, part, width, dseen, scratch);
 }
 
 }  // namespace

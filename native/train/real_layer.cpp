@@ -25,9 +25,9 @@ std::size_t tile_floats(const RealLayer& layer, const RealTiles& tiles) {
   return size(layer.shape.out_channels) * size(tiles.width);
 }
 
-// A tile's input, the gradient of it, its z, and a row; a vector may be written behind them.
+// Planes, a tile's input, the gradient of it, its z, and a row; a vector may be written behind them.
 std::size_t scratch_floats(const RealLayer& layer, const RealTiles& tiles) {
-  return size(2 * depth(layer.shape) + 2 * layer.shape.out_channels + 2) * size(tiles.width) + size(kWidest);
+  return plane_floats(tiles) + size(2 * depth(layer.shape) + 2 * layer.shape.out_channels + 2) * size(tiles.width) + size(kWidest);
 }
 
 // run(tile) for all tiles, those of one image on one thread: their gradients overlap.
@@ -102,7 +102,20 @@ RealTiles::RealTiles(const RealLayer& layer) {
   }
   count = per_image > 1 ? per_image * layer.batch : ceil_div(layer.batch, images);
   width = ceil_div(images * rows * s.out_w(), kWidest) * kWidest;
+  if (layer.pool == 1) planes = TapPlanes(s, rows);
 }
+
+TapPlanes::TapPlanes(const ConvShape& s, int output_rows) {
+  const Split highest(-s.pad_h, s.stride_h), leftmost(-s.pad_w, s.stride_w);
+  const Split lowest(s.kernel_h - 1 - s.pad_h, s.stride_h), rightmost(s.kernel_w - 1 - s.pad_w, s.stride_w);
+  top = -highest.shift, left = -leftmost.shift;
+  rows = top + output_rows + std::max(0, lowest.shift);
+  pitch = left + ceil_div(s.out_w() + std::max(0, rightmost.shift), kWidest) * kWidest;
+  map = size(rows) * size(pitch);
+  image = size(s.stride_h * s.stride_w) * map;
+}
+
+std::size_t plane_floats(const RealTiles& tiles) { return size(tiles.images) * tiles.planes.image + size(kWidest); }
 
 TilePart::TilePart(const RealLayer& layer, const RealTiles& tiles, int tile) {
   const bool whole = tiles.per_image == 1;

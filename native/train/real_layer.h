@@ -11,6 +11,7 @@
 #include "base/activation.h"
 #include "base/cpu.h"
 #include "base/shape.h"
+#include "train/phases.h"
 
 namespace ebnet {
 
@@ -44,7 +45,11 @@ struct RealTiles {
   int rows;             // output rows of one image, if it does not fit into a tile
   int per_image, count; // tiles
   int width;            // places of a tile: its positions, rounded up to whole vectors of any level
+  TapPlanes planes;     // of each image; nothing where taps do not overlap
 };
+
+// Memory for the planes of a tile's images, with a vector behind that the last row may read.
+std::size_t plane_floats(const RealTiles& tiles);
 
 // The images and output rows of one tile.
 struct TilePart {
