@@ -196,14 +196,18 @@ void check_max_pool(DenseLevel level) {
 }
 
 void check_adam(DenseLevel level) {
-  const std::size_t count = size(pick({1, 3, 16, 50, 40000}));
+  const int experts = pick({1, 1, 2, 5});
+  const std::size_t each = size(pick({1, 3, 16, 50, 40000})), count = each * size(experts);
   Floats parameter = normal(count), first = normal(count), second(count, 0.3f), step(1, 4.0f);
   const Floats gradient = normal(count), before = parameter, moment = first;
-  const AdamTensor tensor{parameter.data(), gradient.data(), first.data(), second.data(), step.data(), count, 1e-2, 0.1};
+  const AdamTensor tensor{parameter.data(), gradient.data(), first.data(), second.data(), step.data(), count, 1e-2, 0.1,
+                          experts, 0.5f};
   adam(&tensor, 1, {0.9, 0.999, 1e-8}, pick({1, 2, 3}), level);
   Doubles wanted(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const double p = static_cast<double>(before[i]), g = static_cast<double>(gradient[i]) + 0.1 * p;
+    double shared = 0;
+    for (std::size_t e = 0; experts > 1 && e < size(experts); ++e) shared += static_cast<double>(gradient[e * each + i % each]);
+    const double p = static_cast<double>(before[i]), g = static_cast<double>(gradient[i]) + 0.5 * shared + 0.1 * p;
     const double m = 0.9 * static_cast<double>(moment[i]) + 0.1 * g, v = 0.999 * static_cast<double>(0.3f) + 0.001 * g * g;
     wanted[i] = p - 1e-2 * (m / (1 - std::pow(0.9, 5))) / (std::sqrt(v / (1 - std::pow(0.999, 5))) + 1e-8);
   }

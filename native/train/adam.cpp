@@ -43,7 +43,8 @@ void adam(const AdamTensor* tensors, int count, const AdamSettings& settings, in
     std::size_t passed = 0;
     for (int i = 0; i < count && passed < end; passed += tensors[i++].count) {
       const std::size_t from = std::max(begin, passed), to = std::min(end, passed + tensors[i].count);
-      if (from < to) run(tensors[i], numbers[static_cast<std::size_t>(i)], from - passed, to - passed);
+      const std::size_t experts = static_cast<std::size_t>(tensors[i].experts);
+      if (from < to) run(tensors[i], numbers[static_cast<std::size_t>(i)], (from - passed) / experts, (to - passed) / experts);
     }
   });
 }

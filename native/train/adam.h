@@ -7,7 +7,8 @@
 
 namespace ebnet {
 
-// One parameter tensor: `step` counts its steps, and is moved by one.
+// One parameter tensor: `step` counts its steps, and is moved by one. Of several experts' weights, one expert's behind the
+// other's, each learns from its own gradient and from `share` of the sum of all.
 struct AdamTensor {
   float* parameter;
   const float* gradient;
@@ -16,6 +17,8 @@ struct AdamTensor {
   std::size_t count;
   double rate;   // the learning rate
   double decay;  // weight decay, as an L2 term of the loss
+  int experts = 1;
+  float share = 0.0f;
 };
 
 struct AdamSettings {

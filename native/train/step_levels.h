@@ -32,7 +32,7 @@ struct StepKernels {
   void (*gradients)(const RealLayer& layer, const RealTiles& tiles, int tile, const float* z, Affine affine,
                     const ChannelSums* sums, float* dweight, float* scratch);
   void (*max_pool)(const MaxPool& task, const PoolPhases& phases, int plane, float* scratch);
-  // The numbers [begin, end) of a tensor.
+  // The numbers [begin, end) of a tensor, or of each of its experts.
   void (*adam)(const AdamTensor& tensor, const AdamNumbers& numbers, std::size_t begin, std::size_t end);
 };
 

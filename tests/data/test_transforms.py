@@ -159,6 +159,34 @@ def test_a_batch_of_chosen_images_is_the_same_in_one_native_call(
     assert np.array_equal(crop.chosen(images, indices, draws), crop.batch(images[indices], draws))
 
 
+@given(
+    st.integers(1, 90),
+    st.integers(0, 20),
+    st.integers(1, 70),
+    st.sampled_from([1, 3]),
+    st.floats(0.01, 1.0),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=200, deadline=None)
+def test_boxes_are_resized_to_pillows_bytes_in_one_native_call(
+    height: int, wider: int, size: int, channels: int, least: float, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    images = generator.integers(0, 256, (4, height, height + wider, channels), np.uint8)
+    crop = RandomResizedCrop(size, (least, 1.0))
+    indices, draws = generator.integers(0, 4, 6), generator.random((6, crop.draws))
+    assert transforms.kernels is not None
+    assert np.array_equal(crop.chosen(images, indices, draws), crop.batch(images[indices], draws))
+
+
+def test_a_box_outside_its_image_is_refused_by_the_native_core() -> None:
+    images, out = noise(1, 8, 8), np.empty((1, 4, 4, 3), np.uint8)
+    index, flag = np.zeros(1, np.int64), np.zeros(1, np.uint8)
+    for box in ([0, 0, 8.5, 8], [-1, 0, 8, 8], [3, 0, 3, 8], [0, float("nan"), 8, 8]):
+        with pytest.raises(ValueError, match="a box is empty or does not lie in its image"):
+            transforms.kernels.resize(images, index, np.array([box], np.float32), flag, out, 1)
+
+
 def test_every_pixel_value_is_normalised_to_the_same_bits_in_the_native_core(monkeypatch: pytest.MonkeyPatch) -> None:
     values = torch.arange(256, dtype=torch.uint8).repeat(3, 1).T.reshape(2, 16, 8, 3).contiguous()
     normalise = Normalise((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))

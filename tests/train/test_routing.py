@@ -23,16 +23,26 @@ def test_coupling_falls_linearly_to_zero_at_its_end() -> None:
     assert _coupling() == [0.0] * 4
 
 
+@pytest.mark.parametrize("path", ["native", "torch"])
 @pytest.mark.parametrize("parts", [1, 4])
-def test_each_expert_learns_from_its_own_gradient_and_a_share_of_all(parts: int) -> None:
+def test_each_expert_learns_from_its_own_gradient_and_a_share_of_all(
+    parts: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After one step Adam's first moment is a tenth of the gradient it was given."""
+    monkeypatch.setenv("EBNET_TRAIN", path)
     gradients = []
     for coupling in (0.0, 0.7):
-        recipe = tiny(**PLAIN, routing__coupling=coupling, compute__accumulation=parts, network__experts=3)
+        changes = {"routing__coupling": coupling, "compute__accumulation": parts, "schedule__weight_decay": 0.0}
+        recipe = tiny(**PLAIN | changes, network__experts=3)
         trainer = _trainer(recipe, "stage1-experts")
         trainer.network.eval()
         trainer.step(*_batch(), 0)
         gradients.append(
-            {name: p.grad.double() for name, p in trainer.network.named_parameters() if p.grad is not None}
+            {
+                name: 10 * trainer.optimizer.state[p]["exp_avg"].double()
+                for name, p in trainer.network.named_parameters()
+                if p.grad is not None
+            }
         )
     alone, together = gradients
     layers = [name for name, m in trainer.network.named_modules() if isinstance(m, ExpertBinaryConv2d)]

@@ -32,6 +32,16 @@ def crop(
 ) -> None:
     """Fill out [batch, size, size, channels]."""
 
+def resize(
+    images: Array[numpy.uint8],
+    indices: Array[numpy.int64],
+    boxes: Array[numpy.float32],
+    mirrored: Array[numpy.uint8],
+    out: Array[numpy.uint8],
+    threads: int,
+) -> None:
+    """Fill out [batch, size, size, channels]."""
+
 def normalise(images: Array[numpy.uint8], table: Array[numpy.float32], out: Array[numpy.float32], threads: int) -> None:
     """Fill out [batch, channels, height, width]."""
 

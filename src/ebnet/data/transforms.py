@@ -126,6 +126,20 @@ class RandomResizedCrop(Transform):
         height, width = images.shape[1:3]
         return _flip(_resample_each(images, self.boxes(width, height, uniforms), self.size), uniforms, self.flip)
 
+    def chosen(self, images: Images, indices: NDArray[np.int64], uniforms: Uniforms) -> Images:
+        """The same pixels in one native call, for grey and colour images.
+
+        Images taller than wide are left to Pillow: of those it may resize the columns before the rows, and rounds
+        between the two.
+        """
+        height, width, channels = images.shape[1:]
+        if kernels is None or channels not in (1, 3) or height > width or not images.flags.c_contiguous:
+            return super().chosen(images, indices, uniforms)
+        boxes = self.boxes(width, height, uniforms).astype(np.float32)
+        out = np.empty((len(indices), self.size, self.size, channels), np.uint8)
+        kernels.resize(images, indices, boxes, _mirrored(uniforms, self.flip), out, 1)
+        return out
+
 
 @dataclass(frozen=True)
 class PadCrop(Transform):
@@ -162,9 +176,8 @@ class PadCrop(Transform):
         if kernels is None or images.shape[1:3] != (self.size, self.size) or not images.flags.c_contiguous:
             return super().chosen(images, indices, uniforms)
         corners = (uniforms[:, :2] * (2 * self.padding + 1)).astype(np.int64)
-        mirrored = ((uniforms[:, -1] < 0.5) & self.flip).astype(np.uint8)
         out = np.empty((len(indices), *images.shape[1:]), np.uint8)
-        kernels.crop(images, indices, corners, mirrored, self.padding, out, 1)
+        kernels.crop(images, indices, corners, _mirrored(uniforms, self.flip), self.padding, out, 1)
         return out
 
 
@@ -226,11 +239,15 @@ def _resample_each(images: Images, boxes: NDArray[np.float64], size: int) -> Ima
     return out
 
 
+def _mirrored(uniforms: Uniforms, allowed: bool) -> NDArray[np.uint8]:
+    """Which pictures are mirrored: those whose last number is below one half."""
+    return ((uniforms[:, -1] < 0.5) & allowed).astype(np.uint8)
+
+
 def _flip(images: Images, uniforms: Uniforms, allowed: bool) -> Images:
-    """Mirror the pictures whose last number is below one half."""
     if not allowed:
         return images
-    mirrored = np.flatnonzero(uniforms[:, -1] < 0.5)
+    mirrored = np.flatnonzero(_mirrored(uniforms, allowed))
     out = images.copy()
     out[mirrored] = images[mirrored, :, ::-1]
     return out

@@ -4,7 +4,7 @@ torch's own fused step is one call for each group of parameters, but spends micr
 network more than on the arithmetic. State and its names are torch's, so that a checkpoint of either is the other's.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,10 +42,23 @@ class _Plan:
 
 
 class Adam(torch.optim.Adam):
-    """`torch.optim.Adam` with weight decay as an L2 term; groups of parameters may have rates of their own."""
+    """`torch.optim.Adam` with weight decay as an L2 term; groups of parameters may have rates of their own.
 
-    def __init__(self, parameters: Iterable[Any], learning_rate: float, weight_decay: float = 0.0) -> None:
+    Attributes:
+        coupling: the share of the sum of all experts' gradients that each learns from beside its own.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        learning_rate: float,
+        weight_decay: float = 0.0,
+        experts: Mapping[Tensor, int] | None = None,
+    ) -> None:
+        """`experts` counts those of the parameters that several have, one's weights behind the other's."""
         super().__init__(parameters, learning_rate, weight_decay=weight_decay, fused=True)
+        self.coupling = 0.0
+        self._experts = experts or {}
         self._plan: _Plan | None = None
 
     @torch.no_grad()
@@ -60,11 +73,12 @@ class Adam(torch.optim.Adam):
             self._plan = self._planned(every)
         plan = self._plan
         if closure is not None or not (plan.served and native.enabled() and all(map(Tensor.is_contiguous, gradients))):
+            self._couple()
             return super().step(closure)
         plan.addresses[:, 0] = [parameter.data_ptr() for parameter in every]
         plan.addresses[:, 1] = [gradient.data_ptr() for gradient in gradients]
         for group, rows in plan.groups:
-            plan.rates[rows] = group["lr"], group["weight_decay"]
+            plan.rates[rows] = group["lr"], group["weight_decay"], self.coupling
         (beta1, beta2), eps = self.defaults["betas"], self.defaults["eps"]
         native.kernels.adam(plan.addresses, plan.rates, beta1, beta2, eps, torch.get_num_threads())
         return None
@@ -77,6 +91,13 @@ class Adam(torch.optim.Adam):
             for parameter in group["params"]:
                 parameter.grad = None
         return None
+
+    def _couple(self) -> None:
+        """What the native step does on the way: share the gradients among the experts."""
+        for parameter, count in self._experts.items() if self.coupling else ():
+            if parameter.grad is not None:
+                of_experts = parameter.grad.unflatten(0, (count, -1))
+                of_experts.add_(of_experts.sum(0, keepdim=True), alpha=self.coupling)
 
     def _planned(self, parameters: list[Tensor]) -> _Plan:
         moments, groups, first = [], [], 0
@@ -93,8 +114,8 @@ class Adam(torch.optim.Adam):
         tensors = [*parameters, *(tensor for _, *own in moments for tensor in own)]
         served = bool(parameters) and native.serves(*tensors) and all(map(Tensor.is_contiguous, tensors))
         rows = [
-            (0, 0, m.data_ptr(), v.data_ptr(), step.data_ptr(), parameter.numel())
+            (0, 0, m.data_ptr(), v.data_ptr(), step.data_ptr(), parameter.numel(), self._experts.get(parameter, 1))
             for parameter, (_, m, v, step) in zip(parameters, moments, strict=True)
         ]
-        addresses = np.array(rows, np.int64).reshape(-1, 6)
-        return _Plan(self.state, parameters, moments, groups, addresses, np.empty((len(rows), 2)), served)
+        addresses, rates = np.array(rows, np.int64).reshape(-1, 7), np.empty((len(rows), 3))
+        return _Plan(self.state, parameters, moments, groups, addresses, rates, served)

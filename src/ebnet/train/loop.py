@@ -50,6 +50,7 @@ class Trainer:
             [{"params": list(group.values())} for _, group in groups],
             self.settings.learning_rate,
             self.settings.weight_decay,
+            self.routing.experts(),
         )
         self.rate = LearningRate.of(self.settings, steps_per_epoch)
 
@@ -73,7 +74,7 @@ class Trainer:
                 totals[name] = totals.get(name, 0.0) + term.item() / self.recipe.compute.accumulation
         if not all(map(_finite, totals.values())):
             raise NonFiniteError(self._not_finite(totals, step))
-        self.routing.couple(step)
+        self.optimizer.coupling = self.routing.coupling(step)
         self.optimizer.step()
         return totals
 

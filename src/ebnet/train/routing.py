@@ -18,7 +18,7 @@ All of it acts only where a layer has several experts, and in every phase that h
 
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.binary_conv import BinaryConv2d
@@ -50,16 +50,9 @@ class RoutingPolicy:
         end = self.settings.coupling_end * self.steps
         return self.settings.coupling * max(0.0, 1.0 - step / end)
 
-    def couple(self, step: int) -> None:
-        """Share the experts' gradients, once all parts of the batch and all processes have added theirs."""
-        share = self.coupling(step)
-        if share == 0.0:
-            return
-        for layer in self.layers:
-            gradient = layer.weight.grad
-            if gradient is not None:
-                of_experts = gradient.unflatten(0, (layer.num_experts, layer.out_channels))
-                of_experts.add_(of_experts.sum(0, keepdim=True), alpha=share)
+    def experts(self) -> dict[Tensor, int]:
+        """The weights of several experts, and of how many: what the optimizer couples."""
+        return {layer.weight: layer.num_experts for layer in self.layers}
 
 
 def _gate(layer: BinaryConv2d) -> nn.Module:
