@@ -51,7 +51,7 @@ def test_table_has_times_ratios_and_the_reason(outcomes: list[Outcome], capsys: 
 def test_numbers_are_what_the_report_reads(outcomes: list[Outcome], tmp_path: Path) -> None:
     path = tmp_path / "latency.json"
     path.write_text(json.dumps({"threads": 1, "rounds": 3} | numbers(outcomes)))
-    assert ("8.0x", "faster than ResNet-18, torch eager fp32") in make_report(path).facts
+    assert ("8.0x", "faster than ResNet-18, torch eager fp32, one thread, in turns") in make_report(path).facts
     assert numbers(outcomes)["missing"][0]["name"] == "Bi-Real-18, Larq Compute Engine"
 
 
