@@ -22,7 +22,8 @@ def record(epoch: int, step: int, **more: Any) -> dict[str, Any]:
 
 
 def result(name: Any) -> PhaseResult:
-    return PhaseResult(name, 0.9876, 0.9991, 0.1, {}, 0.99, 100, 1200, 400_000, 123_456.7, 12_345.6)
+    usage = {"0.0.0": [0.5, 0.2, 0.2, 0.1]} if name in ("stage1-experts", "stage2") else {}
+    return PhaseResult(name, 0.9876, 0.9991, 0.1, usage, 0.99, 100, 1200, 400_000, 123_456.7, 12_345.6)
 
 
 @pytest.fixture
@@ -95,5 +96,5 @@ def test_the_summary_fits_80_columns_and_cuts_no_name() -> None:
     assert isinstance(console.file, StringIO)
     told = console.file.getvalue()
     assert "…" not in told
-    assert all(title(name) in told for name in PHASE_NAMES)
+    assert all(title(name, 4) in told for name in PHASE_NAMES)
     assert max(map(len, told.splitlines())) <= 80

@@ -168,8 +168,9 @@ def accuracies(top1: float, top5: float) -> str:
 def result_table(result: RunResult) -> Table:
     """The accuracy of every phase, within 80 columns."""
     phases = result.phases.values()
+    experts = max((len(shares) for phase in phases for shares in phase.usage.values()), default=None)
     columns: dict[str, list[str]] = {
-        "phase": [title(phase.name) for phase in phases],
+        "phase": [title(phase.name, experts) for phase in phases],
         "top-1 %": [f"{100 * phase.top1:.2f}" for phase in phases],
         "top-5 %": [f"{100 * phase.top5:.2f}" for phase in phases],
         "best %": [f"{100 * phase.best_top1:.2f}" for phase in phases],
