@@ -56,7 +56,7 @@ def test_a_layer_is_called_the_same_everywhere(tmp_path: Path) -> None:
 
 
 def test_a_file_of_an_earlier_version_is_shown_by_todays_names() -> None:
-    path = Path(ebnet.load("zoo:digits-e4").path)
+    path = Path(ebnet.load("zoo:fashion-mnist-e4").path)
     assert b"stages.0.0.0" in path.read_bytes(), "the file was packed when layers had other names"
     found = inspect(path)
     assert "stages." not in json.dumps(found.to_dict())

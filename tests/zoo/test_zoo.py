@@ -90,7 +90,7 @@ def test_the_list_and_the_cards(tmp_path: Path) -> None:
     listed = run("zoo", where=tmp_path).stdout
     assert "digits" in listed
     shown = run("zoo", "card", "digits-e4", where=tmp_path).stdout
-    assert "ebnet train demo --set seed=0" in shown
+    assert "ebnet train zoo-digits --set seed=0" in shown
     assert "in the engine" in shown
 
 
