@@ -36,11 +36,12 @@ ALLOWED = {
     "search": "errors machine lazy files arch nn models cost recipe runs train packing runtime",
     "report": "errors machine names files models cost recipe runs train search",
     "reproduce": "errors lazy files processes arch data models cost recipe runs train report",
+    "compare": "errors arch models cost recipe report reproduce",
     "web": "errors files runtime",
     "serve": "errors runtime web",
     "demo": "files data nn models cost recipe runs train packing runtime report",
     "cli": "errors names files processes arch data models cost recipe train bulk packing runtime publish zoo search "
-    "report reproduce web serve demo",
+    "report reproduce compare web serve demo",
 }
 """Each room, and the rooms it may import: in this order none stands on a later one."""
 DOORS = ("__init__", "__main__")

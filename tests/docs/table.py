@@ -51,6 +51,13 @@ STRIPES = _set(schedule__batch_size="100", data__name="generated", data__size="1
 STRIPES_IN_MEMORY = _set(
     data__name="generated", data__size="8", data__resize="8", data__memory_side="8", schedule__batch_size="500"
 )
+COMPARED = _set(
+    network__arch="1111-0.125-1:1:1:1",
+    network__stem_width="8",
+    schedule__epochs="1",
+    schedule__warmup_epochs="0",
+    stage__stage2__epochs="1",
+)
 TRIED = "--seeds 1 --jobs 1 " + _set(
     network__arch="1111-0.0625-1:1:1:1",
     schedule__epochs="1",
@@ -110,6 +117,13 @@ SHORTER = [
         f"{TRIED} {STRIPES_IN_MEMORY}",
         {"short": "mixup", " --data imagenette": ""},
     ),
+    Shorter(
+        r"ebnet compare (?!--plan)",
+        "stripes of 8 pixels on a tiny network, one seed of one epoch, two methods",
+        f"--seeds 1 --jobs 1 {COMPARED} {STRIPES_IN_MEMORY}",
+        {" --data DIR": "", " --data cifar10-folders": "", "docs/comparison.md": "page/comparison.md"},
+    ),
+    Shorter(r"ebnet compare --(data|page)", "two methods instead of twelve", "bnn reactnet-18"),
     Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
     Shorter(r"native/fuzz/run\.sh", "thousands of inputs, not a million", "", {"1000000": "5000"}),

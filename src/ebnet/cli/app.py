@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from ebnet.cli import (
     bench,
+    compare,
     data,
     demo,
     eval,
@@ -78,6 +79,7 @@ for command in (
     bench.bench,
     export_onnx.export_onnx,
     export_web.export_web,
+    compare.compare,
     reproduce.reproduce,
     results.results,
     demo.demo,

@@ -10,22 +10,24 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ebnet.errors import StudyError
 from ebnet.processes import running
-from ebnet.reproduce.order import Order
+from ebnet.reproduce.order import Work
 from ebnet.reproduce.records import Records
 
 SECONDS_BETWEEN_LOOKS = 1.0
+USUAL = {"weights": "learned-scale", "activations": "sign", "unit": "real-to-binary"}
+"""What goes without saying of a network."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 """Small networks gain nothing from more, and a run's result shall not depend on how many there are."""
 
 
-def carry_out(order: Order, jobs: int, console: Console) -> None:
+def carry_out(order: Work, jobs: int, console: Console) -> None:
     """Train what an order still lacks, in `jobs` processes of one thread each."""
     records = Records(order.results)
     left = {link.key for link in order.links() if not records.has(link.key)}
     if not left:
         return
     columns = (TextColumn("phases"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    command = ["ebnet.reproduce.worker", order.to_json()]
+    command = [order.worker, order.to_json()]
     with Progress(*columns, console=console) as progress, running(command, min(jobs, len(left)), ONE_THREAD) as workers:
         task = progress.add_task("", total=len(left))
 
@@ -54,6 +56,8 @@ def _until(done: Callable[[], bool], look: Callable[[], None]) -> None:
 def describe(record: dict[str, Any]) -> str:
     network = record["recipe"]["network"]
     what = f"{record['stage']} of {network['arch']}, {network['conv']} x {network['experts']}, seed {record['seed']}"
+    ways = {name: network.get(name, usual) for name, usual in USUAL.items()}
+    what += "".join(f", {way}" for name, way in ways.items() if way != USUAL[name])
     if "failed" in record:
         return f"{what}: {record['failed']}"
     return f"{what}: top-1 {record['top1']:.2%}, {record['seconds']:.0f} s ({record['key']})"

@@ -3,21 +3,47 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Protocol, Self
 
 from ebnet.reproduce.chain import Link, chain
 from ebnet.reproduce.claim import load_claim
 
 
+class Work(Protocol):
+    """Phases to train, and where: what workers and those who watch them know of an order."""
+
+    @property
+    def worker(self) -> str:
+        """The module that a worker runs, with `to_json` as its argument."""
+
+    @property
+    def work(self) -> Path:
+        """Where networks are trained: one directory a phase."""
+
+    @property
+    def results(self) -> Path:
+        """Where the records are written."""
+
+    @property
+    def data(self) -> Path | None:
+        """Where the data set lies."""
+
+    def links(self) -> list[Link]:
+        """All phases, each once."""
+
+    def to_json(self) -> str:
+        """The order as a worker reads it."""
+
+
 @dataclass(frozen=True)
 class Order:
+    worker: ClassVar[str] = "ebnet.reproduce.worker"
+
     claims: tuple[str, ...]
     seeds: int | None
     """How many; None leaves it to each claim."""
     work: Path
-    """Where networks are trained: one directory a phase."""
     results: Path
-    """Where the records are written."""
     data: Path | None = None
     overrides: tuple[str, ...] = ()
 

@@ -18,7 +18,7 @@ from ebnet.errors import Interrupted, NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.settings import Data, Recipe
 from ebnet.reproduce.chain import Link
-from ebnet.reproduce.order import Order
+from ebnet.reproduce.order import Order, Work
 from ebnet.reproduce.records import Records
 from ebnet.runs.directory import RunDirectory, load_phase
 from ebnet.runs.lock import locked
@@ -31,7 +31,7 @@ TRAINING_IMAGES = 5000
 """Whose accuracy is told beside the validation's."""
 
 
-def work(order: Order) -> None:
+def work(order: Work) -> None:
     """Train until every phase has its record, or can never have one."""
     links, records = order.links(), Records(order.results)
     while True:
@@ -44,7 +44,7 @@ def work(order: Order) -> None:
             time.sleep(SECONDS_BETWEEN_LOOKS)  # others are at what is left
 
 
-def _trained(link: Link, order: Order, records: Records) -> bool:
+def _trained(link: Link, order: Work, records: Records) -> bool:
     """Train a phase to its record, unless another worker is at it."""
     with locked(order.work / f"{link.key}.lock") as mine:
         if not mine or records.has(link.key):

@@ -1,0 +1,1 @@
+"""Methods side by side: one recipe, one budget, paired seeds."""

@@ -1,0 +1,84 @@
+"""Equal budgets: each method gets the widest network that costs no more than the recipe's own.
+
+Stem and stages grow together, by one channel of the stem at a time, so that every method keeps the structure's
+proportions. What costs more per channel gets fewer of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from ebnet.arch import STEM_WIDTH, Arch
+from ebnet.compare.contestants import Contestant
+from ebnet.cost.profile import Profile, profile
+from ebnet.errors import ArchError, ConfigError
+from ebnet.models.config import NetworkConfig
+from ebnet.recipe.settings import Recipe
+
+Equal = Literal["ops", "bytes", "structure"]
+EQUALS: tuple[Equal, ...] = get_args(Equal)
+"""ops: BOPs / 64 + FLOPs of one image. bytes: with fp16 reals. structure: no budget, the recipe's structure for all."""
+
+WIDEST = 4
+"""Times the recipe's own first stage: a method that costs so little is stopped there."""
+CLASSES, CHANNELS = 10, 3
+"""What networks are counted with: data is not opened to count."""
+
+
+def checked(name: str) -> Equal:
+    """What is to be equal, by its name."""
+    for equal in EQUALS:
+        if name == equal:
+            return equal
+    raise ConfigError(f"equal={name!r}: expected one of {', '.join(EQUALS)}")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A contestant's network in a recipe."""
+
+    settings: dict[str, Any]
+    """Changes to the recipe's network."""
+    counted: Profile
+
+
+def fitted(recipe: Recipe, contestant: Contestant, equal: Equal) -> Fitted:
+    """The widest network of a contestant within the budget."""
+    own = Arch.parse(recipe.network.arch)
+    if equal == "structure":
+        return _counted(recipe, contestant.settings)
+    limit = _cost(_counted(recipe, {"experts": 1}), equal)
+    best = None
+    for arch in _wider(own):
+        if recipe.network.stem == "imagenet" and arch.widths[0] % 4:
+            continue
+        shape = {"arch": str(arch), "stem_width": arch.widths[0]}
+        candidate = _counted(recipe, contestant.settings | shape)
+        if _cost(candidate, equal) > limit:
+            break
+        best = candidate
+    if best is None:
+        raise ConfigError(
+            f"{contestant}: even the narrowest costs more {equal} than the {limit:,.0f} of {own}; take a wider recipe"
+        )
+    return best
+
+
+def _wider(arch: Arch) -> Iterator[Arch]:
+    """The same blocks, groups and proportions, from narrow to wide; widths that groups do not divide are left out."""
+    for width in range(1, WIDEST * arch.widths[0] + 1):
+        factor = Fraction(width, STEM_WIDTH) / arch.expansion[0]
+        try:
+            yield Arch(arch.blocks, tuple(factor * expansion for expansion in arch.expansion), arch.groups)
+        except ArchError:
+            continue
+
+
+def _counted(recipe: Recipe, settings: dict[str, Any]) -> Fitted:
+    network = recipe.network.config(CLASSES, CHANNELS, 1).to_dict() | settings
+    return Fitted(settings, profile(NetworkConfig.from_dict(network), recipe.data.size))
+
+
+def _cost(network: Fitted, equal: Equal) -> float:
+    return network.counted.ops if equal == "ops" else float(network.counted.bytes_fp16)

@@ -1,0 +1,173 @@
+"""A whole comparison at a size that takes seconds, and its arithmetic on records written by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ebnet.cli.app import app
+from ebnet.compare.budget import EQUALS, checked, fitted
+from ebnet.compare.contest import Contest
+from ebnet.compare.contestants import METHOD_SETTINGS, PREPARED, Contestant
+from ebnet.compare.page import page
+from ebnet.compare.standings import standings
+from ebnet.cost import profile
+from ebnet.errors import ConfigError
+from ebnet.models.config import NetworkConfig
+from ebnet.recipe import load_recipe
+from ebnet.reproduce.chain import chain
+from ebnet.reproduce.records import Records
+from ebnet.reproduce.worker import work
+
+TINY = (
+    "data.name=generated",
+    "data.size=8",
+    "data.resize=8",
+    "data.memory_side=8",
+    "data.padding=1",
+    "schedule.epochs=1",
+    "schedule.warmup_epochs=0",
+    "stage.stage2.epochs=1",
+    "schedule.batch_size=500",
+    "network.arch=1111-0.125-1:1:1:1",
+    "network.stem_width=8",
+)
+
+
+BWN = (Contestant("bwn"), checked("ops"))
+
+
+def contest(where: Path, *methods: str, seeds: int = 2, equal: str = "ops") -> Contest:
+    return Contest(methods, "comparison", checked(equal), seeds, where / "work", where / "results", None, TINY)
+
+
+def written(one: Contest, top1: dict[str, list[float | None]]) -> None:
+    """Records by hand: the accuracy of each method's seeds, None where training broke down."""
+    records = Records(one.results)
+    for contestant in one.contestants:
+        for seed, reached in enumerate(top1[str(contestant)]):
+            for link in chain(one.recipe_of(contestant, seed)):
+                if reached is None:
+                    records.write(records.failure(link, "the loss is no longer a number"))
+                elif not records.has(link.key):
+                    records.write({"key": link.key, "stage": link.phase, "top1": reached, "seconds": 10.0})
+
+
+def test_prepared_are_enough_and_known() -> None:
+    assert len(PREPARED) >= 10
+    assert set(PREPARED) <= set(METHOD_SETTINGS)
+
+
+@pytest.mark.parametrize("equal", ["ops", "bytes"])
+@pytest.mark.parametrize("name", [*PREPARED, "sbaseline:4"])
+def test_nobody_costs_more_and_none_could_be_wider(name: str, equal: str) -> None:
+    recipe = load_recipe("comparison")
+    contestant = Contestant.parse(name)
+
+    def cost(settings: dict[str, object]) -> float:
+        counted = profile(NetworkConfig.from_dict(settings), 32)
+        return counted.ops if equal == "ops" else counted.bytes_fp16
+
+    own = recipe.network.config(10, 3, 1).to_dict()
+    made = fitted(recipe, contestant, checked(equal)).settings
+    width = made["stem_width"]
+    wider = made | {"stem_width": width + 1, "arch": f"2222-{(width + 1) / 64}-1:1:1:1"}
+    assert cost(own | made) <= cost(own) < cost(own | wider)
+
+
+def test_structure_leaves_the_recipe_its_own() -> None:
+    made = fitted(load_recipe("comparison"), Contestant("xnor-net"), "structure")
+    assert "arch" not in made.settings
+    assert str(made.counted.config.arch) == "2222-0.25-1:1:1:1"
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ConfigError, match=r"no method is called 'xnor'; those are sbaseline, bwn"):
+        Contestant.parse("xnor")
+    with pytest.raises(ConfigError, match=r"'bnn:many': expected METHOD or METHOD:EXPERTS, for example bnn:4"):
+        Contestant.parse("bnn:many")
+    with pytest.raises(ConfigError, match=r"equal='time': expected one of ops, bytes, structure"):
+        checked("time")
+    with pytest.raises(ConfigError, match=r"bwn: even the narrowest costs more ops than"):
+        fitted(load_recipe("comparison", ["network.arch=1111-0.015625-1:1:1:1", "network.stem_width=1"]), *BWN)
+
+
+def test_an_order_survives_the_command_line(tmp_path: Path) -> None:
+    for equal in EQUALS:
+        one = contest(tmp_path, "bnn", "bi-real:2", equal=equal)
+        again = Contest.from_json(one.to_json())
+        assert again == one
+        assert [link.key for link in again.links()] == [link.key for link in one.links()]
+
+
+def test_ranks_are_within_seeds_and_only_shared_seeds_count(tmp_path: Path) -> None:
+    one = contest(tmp_path, "bnn", "bi-real", "ir-net", seeds=3)
+    written(one, {"bnn": [0.5, 0.4], "bi-real": [0.6, 0.4, 0.9], "ir-net": [0.5, 0.7, 0.1]})
+    first, second, third = standings(one)
+    assert [row.contestant for row in (first, second, third)] == ["ir-net", "bi-real", "bnn"]
+    assert first.top1 == pytest.approx({0: 50, 1: 70})
+    assert (first.ranks, second.ranks, third.ranks) == ({0: 2.5, 1: 1.0}, {0: 1.0, 1: 2.5}, {0: 2.5, 1: 2.5})
+    assert second.behind == pytest.approx({0: -10, 1: 30})
+    told = second.to_dict()["behind_the_best"]
+    assert told == pytest.approx({"mean": 10, "standard_error": 20})  # deviation 28.28 over root 2
+
+
+def test_one_that_broke_down_takes_no_rank_and_no_seeds(tmp_path: Path) -> None:
+    one = contest(tmp_path, "bnn", "bi-real")
+    written(one, {"bnn": [0.5, None], "bi-real": [0.6, 0.4]})
+    best, broken = standings(one)
+    assert best.top1 == pytest.approx({0: 60, 1: 40})
+    assert broken.contestant == "bnn"
+    assert broken.top1 == {}
+    assert "seed 1" in (broken.broken or "")
+    assert "bnn broke down: seed 1, stage1-one-expert: the loss is no longer a number." in page(one, [best, broken])
+
+
+def test_a_page_before_anything_was_run(tmp_path: Path) -> None:
+    one = contest(tmp_path, "bnn", "bi-real")
+    text = page(one, standings(one))
+    assert "Not run yet." in text
+    assert "figures/" not in text
+    assert "| `bi-real` |" in text
+
+
+def test_methods_of_equal_beginnings_share_them(tmp_path: Path) -> None:
+    """Experts on a method start from the same single one, at the same structure."""
+    alone, both = (contest(tmp_path, *names, seeds=1, equal="structure") for names in (["bnn"], ["bnn", "bnn:2"]))
+    assert len(alone.links()) == 3
+    assert len(both.links()) == 5
+
+
+def test_a_comparison_from_the_command_to_the_page(tmp_path: Path) -> None:
+    """Native and torch units, several bases, experts; run, resumed, told."""
+    names = ["xnor-net", "reactnet-18", "reactnet-18:2", "abc-net-1"]
+    place = ["--results", str(tmp_path / "results"), "--work", str(tmp_path / "work"), "--seeds", "1"]
+    place += [word for setting in TINY for word in ("--set", setting)]
+    work(contest(tmp_path, *names, seeds=1))
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "results" / "runs").iterdir()}
+    written_to = tmp_path / "docs" / "comparison.md"
+    ran = CliRunner().invoke(app, ["compare", *names, *place, "--json", "--page", str(written_to)])
+    assert ran.exit_code == 0, ran.output
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "results" / "runs").iterdir()} == kept
+    told = json.loads(ran.stdout)
+    rows = {row["method"]: row for row in told["standings"]}
+    assert set(rows) == set(names)
+    assert sorted(row["rank"]["mean"] for row in rows.values())[0] >= 1
+    own = NetworkConfig.from_dict(load_recipe("comparison").changed(TINY).network.config(10, 3, 1).to_dict())
+    for row in rows.values():
+        assert 0 <= row["top1"]["mean"] <= 100
+        assert row["cost"]["ops"] <= profile(own, 8).ops
+    text = written_to.read_text()
+    assert f"{rows['xnor-net']['top1']['mean']:.2f}" in text
+    assert (tmp_path / "docs" / "figures" / "comparison.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_workers_are_started_and_go_on_where_others_stopped(tmp_path: Path) -> None:
+    place = ["--results", str(tmp_path / "results"), "--work", str(tmp_path / "work"), "--seeds", "1", "--jobs", "2"]
+    place += [word for setting in TINY for word in ("--set", setting)]
+    for names in (["bnn"], ["bnn", "bi-real"]):
+        ran = CliRunner().invoke(app, ["compare", *names, *place])
+        assert ran.exit_code == 0, ran.output
+    assert len(list((tmp_path / "results" / "runs").iterdir())) == 6
