@@ -171,3 +171,10 @@ def test_workers_are_started_and_go_on_where_others_stopped(tmp_path: Path) -> N
         ran = CliRunner().invoke(app, ["compare", *names, *place])
         assert ran.exit_code == 0, ran.output
     assert len(list((tmp_path / "results" / "runs").iterdir())) == 6
+
+
+def test_the_documents_page_is_what_the_records_say() -> None:
+    """`ebnet compare --plan --page docs/comparison.md` writes it."""
+    root = Path(__file__).parents[2]
+    one = Contest(PREPARED, "comparison", "ops", 3, Path("runs/compare"), root / "results" / "comparison")
+    assert (root / "docs" / "comparison.md").read_text() == page(one, standings(one))

@@ -46,11 +46,20 @@ def test_the_native_unit_serves_the_signs_and_no_others() -> None:
         network = small(**settings)
         network(images)
         assert network.through_torch() == {}
-    network = small(weights="libra", activations="rsign")
-    network(images)
-    ((reason, names),) = network.through_torch().items()
-    assert reason == "Libra weights and ShiftedSign activations"
-    assert len(names) == 8
+    # What takes no part yet is no reason: Stage I of other weights, a teacher of other activations.
+    for precision, settings in (("binary_input", {"weights": "libra"}), ("real", {"activations": "rsign"})):
+        network = small(precision, **settings)
+        network(images)
+        assert network.through_torch() == {}
+    for settings, reason in (
+        ({"weights": "libra"}, "Libra weights"),
+        ({"activations": "rsign"}, "ShiftedSign activations"),
+    ):
+        network = small(**settings)
+        network(images)
+        ((why, names),) = network.through_torch().items()
+        assert why == reason
+        assert len(names) == 8
 
 
 def test_quantizers_rest_while_their_stage_has_not_come() -> None:

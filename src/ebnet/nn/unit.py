@@ -40,8 +40,10 @@ def refusal(x: Tensor, norm: nn.Module | None, conv: "ExpertBinaryConv2d", act: 
         return reason
     if act is not None and not (type(act) is nn.PReLU and act.weight.numel() == conv.out_channels):
         return f"{type(act).__name__} instead of a PReLU per channel"
-    if type(conv.input_quantizer) is not Sign or not isinstance(conv.weight_quantizer, PlainSign):
-        return f"{type(conv.weight_quantizer).__name__} weights and {type(conv.input_quantizer).__name__} activations"
+    if conv.precision.binary_input and type(conv.input_quantizer) is not Sign:
+        return f"{type(conv.input_quantizer).__name__} activations"
+    if conv.precision.binary_weights and not isinstance(conv.weight_quantizer, PlainSign):
+        return f"{type(conv.weight_quantizer).__name__} weights"
     gate, scaling = conv.gate, conv.scaling
     inner = [norm, conv, act] if norm is not None or act is not None else []
     inner += [] if gate is None else [gate, gate.linear]
@@ -108,8 +110,10 @@ def _kind(norm: nn.BatchNorm2d | None, conv: "ExpertBinaryConv2d", skips: bool) 
         gate is not None and gate.gradient == "sigmoid",
         skips,
     )
-    assert isinstance(conv.input_quantizer, Sign)
-    estimator = ESTIMATORS[conv.input_quantizer.ste] if precision.binary_input else 0
+    estimator = 0
+    if precision.binary_input:
+        assert isinstance(conv.input_quantizer, Sign)
+        estimator = ESTIMATORS[conv.input_quantizer.ste]
     eps, momentum = 0.0, 0.0
     running: tuple[Tensor | None, Tensor | None] = (None, None)
     if norm is not None:
