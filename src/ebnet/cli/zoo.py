@@ -55,6 +55,7 @@ def show(name: Annotated[str, typer.Argument(help="A network of the zoo.")]) -> 
 
     Example: `ebnet zoo card digits-e4`
     """
+    from ebnet.report.interval import interval_told
     from ebnet.zoo import card
 
     found = card(name)
@@ -62,9 +63,14 @@ def show(name: Annotated[str, typer.Argument(help="A network of the zoo.")]) -> 
     typer.echo(f"{found.name}: {found.title}")
     typer.echo(f"  data      {data['name']} at {data['size']} pixels; {found.licence}")
     typer.echo(f"  training  {found.command}")
+    if found.seconds is not None:
+        typer.echo(f"            {found.seconds / 3600:.2f} hours")
     for stage, top1 in found.stages.items():
         typer.echo(f"  {stage:17} top-1 {top1:.2%}")
-    typer.echo(f"  {'in the engine':17} top-1 {found.top1:.2%} of {found.pictures:,} validation images")
+    sure = interval_told(found.top1, found.pictures)
+    typer.echo(
+        f"  {'in the engine':17} top-1 {found.top1:.2%} of {found.pictures:,} validation images ({sure} at 95 %)"
+    )
     typer.echo(f"  network   {found.arch}, {found.experts} experts, {found.bops:,} BOPs, {found.flops:,} FLOPs")
     typer.echo(f"  file      {found.bytes:,} bytes")
 

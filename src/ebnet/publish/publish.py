@@ -47,6 +47,7 @@ def publish(run: str | Path, name: str, title: str, directory: Path = HOME) -> C
         bops=cost.bops,
         flops=cost.flops,
         bytes=path.stat().st_size,
+        seconds=round(sum(result.seconds for result in results.values())),
     )
     write_atomically(directory / f"{name}.json", card.to_json().encode())
     return card

@@ -46,6 +46,8 @@ class Card:
     flops: int
     bytes: int
     """Of the file."""
+    seconds: int | None = None
+    """That all phases of training took; None where it was not written down."""
 
     @classmethod
     def from_json(cls, text: str) -> Self:
