@@ -8,6 +8,9 @@
 #include <cpuid.h>
 
 #include "base/amx_cpu.h"
+#elif defined(EBNET_ARM64) && defined(__linux__)
+#include <sys/auxv.h>
+#include <asm/hwcap.h>
 #endif
 
 namespace ebnet {
@@ -35,6 +38,18 @@ bool ask_for_f16c() {
 bool has_f16c() {
   static const bool known = ask_for_f16c();
   return known;
+}
+#endif
+
+#ifdef EBNET_ARM64
+bool has_dot_product() {
+#ifdef __linux__
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__APPLE__)
+  return true;  // since the A13 and the M1
+#else
+  return false;
+#endif
 }
 #endif
 
@@ -123,6 +138,11 @@ bool cpu_supports(Int8Level level) {
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   }
   if (level == Int8Level::avx2) return cpu_supports(DenseLevel::avx2);
+#elif defined(EBNET_ARM64)
+  if (level == Int8Level::dotprod) return has_dot_product();
+  if (level == Int8Level::neon) return true;
+#elif defined(EBNET_SIMD128)
+  if (level == Int8Level::simd128) return true;
 #endif
   return level == Int8Level::scalar;
 }
@@ -130,12 +150,13 @@ bool cpu_supports(Int8Level level) {
 Int8Level int8_level(Isa isa) {
   if (isa >= Isa::avx512 && cpu_supports(Int8Level::vnni)) return Int8Level::vnni;
   if (isa >= Isa::avx2 && cpu_supports(Int8Level::avx2)) return Int8Level::avx2;
-  return Int8Level::scalar;
+  if (isa == Isa::neon) return cpu_supports(Int8Level::dotprod) ? Int8Level::dotprod : Int8Level::neon;
+  return isa == Isa::simd128 ? Int8Level::simd128 : Int8Level::scalar;
 }
 
 const char* int8_level_name(Int8Level level) {
-  if (level == Int8Level::vnni) return "vnni";
-  return level == Int8Level::avx2 ? "avx2" : "scalar";
+  static constexpr const char* kNames[] = {"scalar", "simd128", "neon", "dotprod", "avx2", "vnni"};
+  return kNames[static_cast<int>(level)];
 }
 
 std::string cpu_name() {

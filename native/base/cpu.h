@@ -57,7 +57,17 @@ struct PerLevel {
 #endif
 
 // How the int8 layers multiply bytes.
-enum class Int8Level { scalar, avx2, vnni };
+enum class Int8Level { scalar, simd128, neon, dotprod, avx2, vnni };
+// Those of this build.
+#if defined(EBNET_X86_64)
+inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar, Int8Level::avx2, Int8Level::vnni};
+#elif defined(EBNET_ARM64)
+inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar, Int8Level::neon, Int8Level::dotprod};
+#elif defined(EBNET_SIMD128)
+inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar, Int8Level::simd128};
+#else
+inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar};
+#endif
 
 Int8Level int8_level(Isa isa);
 bool cpu_supports(Int8Level level);

@@ -18,6 +18,11 @@ const Int8Kernels& kernels(Int8Level level) {
 #ifdef EBNET_X86_64
   if (level == Int8Level::vnni) return kInt8Vnni;
   if (level == Int8Level::avx2) return kInt8Avx2;
+#elif defined(EBNET_ARM64)
+  if (level == Int8Level::dotprod) return kInt8Dotprod;
+  if (level == Int8Level::neon) return kInt8Neon;
+#elif defined(EBNET_SIMD128)
+  if (level == Int8Level::simd128) return kInt8Simd128;
 #endif
   (void)level;
   return kInt8Scalar;
@@ -93,29 +98,32 @@ Int8Conv make_int8_conv(const ConvShape& shape, const std::int8_t* weights, cons
   Int8Conv conv;
   conv.shape = shape;
   conv.activation = activation;
-  conv.row_quads = (shape.kernel_w * shape.in_channels + 3) / 4;
+  conv.row_runs = (shape.kernel_w * shape.in_channels + kInt8Run - 1) / kInt8Run;
   conv.multiplier = lanes(shape, multiplier);
   conv.shift = lanes(shape, shift);
   conv.slope = lanes(shape, slope);
   conv.start = lanes(shape, nullptr);
+  conv.signed_start = lanes(shape, nullptr);
   conv.zeros = AlignedBytes(z(shape.in_channels));
   std::memcpy(conv.zeros.data(), zeros, z(shape.in_channels));
   conv.weights = AlignedBytes(z(int8_blocks(conv)) * int8_block_bytes(conv));
   const size_t inputs = z(shape.in_channels), height = z(shape.kernel_h), width = z(shape.kernel_w);
   for (size_t o = 0; o < z(shape.out_channels); ++o) {
-    std::int32_t offset = 0;
+    std::int32_t offset = 0, sum = 0;
     for (size_t c = 0; c < inputs; ++c) {
       for (size_t y = 0; y < height; ++y) {
         for (size_t x = 0; x < width; ++x) {
           const std::int8_t weight = weights[((o * inputs + c) * height + y) * width + x];
           const size_t i = x * inputs + c;
-          const size_t quad = (o / kInt8Block * height + y) * z(conv.row_quads) + i / 4;
-          conv.weights.as<std::int8_t>()[(quad * kInt8Block + o % kInt8Block) * 4 + i % 4] = weight;
+          const size_t run = (o / kInt8Block * height + y) * z(conv.row_runs) + i / kInt8Run;
+          conv.weights.as<std::int8_t>()[(run * kInt8Block + o % kInt8Block) * kInt8Run + i % kInt8Run] = weight;
           offset += weight * zeros[c];
+          sum += weight;
         }
       }
     }
     conv.start.as<std::int32_t>()[o] = -offset;
+    conv.signed_start.as<std::int32_t>()[o] = 128 * sum - offset;
   }
   return conv;
 }

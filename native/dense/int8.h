@@ -25,6 +25,12 @@
 namespace ebnet {
 
 inline constexpr int kLargestInt8Weight = 64;
+// Products that one instruction adds up, of neighbouring inputs with one output's weights.
+#ifdef EBNET_SIMD128
+inline constexpr int kInt8Run = 2;
+#else
+inline constexpr int kInt8Run = 4;
+#endif
 // Inputs of one sum: 255 * 64 times as many is below 2^31.
 inline constexpr int kMostInt8Inputs = 1 << 17;
 
@@ -40,9 +46,10 @@ EBNET_INLINE bool operator==(const ByteCode& a, const ByteCode& b) { return a.st
 struct Int8Conv {
   ConvShape shape;  // but for its input's height and width, which each call gives
   Activation activation = Activation::none;
-  int row_quads = 0;        // of four inputs in a row of the kernel
-  AlignedBytes weights;     // [out channels / 16][ky][row_quads][16][4], 0 past the last channel and input
+  int row_runs = 0;         // of kInt8Run inputs in a row of the kernel
+  AlignedBytes weights;     // [out channels / 16][ky][row_runs][16][kInt8Run], 0 past the last channel and input
   AlignedBytes start;       // int32 [out channels rounded up to 16]: - sum of zero * w
+  AlignedBytes signed_start;  // the same for bytes less 128, which a level may multiply in their place
   AlignedBytes multiplier;  // float, the same: sum -> real
   AlignedBytes shift;       // float
   AlignedBytes slope;       // float, PReLU

@@ -11,13 +11,17 @@ namespace {
 
 using Ints = __m256i;
 using Reals = __m256;
-constexpr int kLanes = 8, kTilePixels = 5, kTileBlocks = 1;
+using Weights = Ints;
+using Sixteen = __m128i;
+constexpr int kLanes = 8, kTilePixels = 5, kTileBlocks = 1, kLoneBlocks = 4;
 
 inline Ints load_ints(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+inline Weights load_weights(const void* from) { return load_ints(from); }
+inline const std::int32_t* first_sums(const Int8Conv& conv) { return conv.start.as<std::int32_t>(); }
 inline Reals load_reals(const float* from) { return _mm256_loadu_ps(from); }
 inline void store_reals(float* to, Reals reals) { _mm256_storeu_ps(to, reals); }
 
-inline Ints four_bytes(const std::uint8_t* from) {
+inline Ints input_run(const std::uint8_t* from) {
   int four = 0;
   __builtin_memcpy(&four, from, sizeof four);
   return _mm256_set1_epi32(four);
@@ -53,6 +57,8 @@ inline void store_bytes(std::uint8_t* to, const Ints* ints) {
   const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(shorts), _mm256_extracti128_si256(shorts, 1));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
 }
+
+inline Sixteen greater(Sixteen a, Sixteen b) { return _mm_max_epu8(a, b); }
 
 }  // namespace
 }  // namespace ebnet

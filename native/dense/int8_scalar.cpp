@@ -14,11 +14,13 @@ float activate(const Int8Conv& conv, size_t channel, float value) {
 std::int32_t sum_of(const Int8Conv& conv, const std::uint8_t* input, size_t row_step, size_t channel) {
   const auto run = static_cast<size_t>(conv.shape.kernel_w) * static_cast<size_t>(conv.shape.in_channels);
   const std::int8_t* weights = conv.weights.as<std::int8_t>() + channel / kInt8Block * int8_block_bytes(conv) +
-                               channel % kInt8Block * 4;
+                               channel % kInt8Block * kInt8Run;
   std::int32_t sum = 0;
   for (int row = 0; row < conv.shape.kernel_h; ++row, input += row_step) {
-    for (size_t i = 0; i < run; ++i) sum += input[i] * weights[i / 4 * (kInt8Block * 4) + i % 4];
-    weights += static_cast<size_t>(conv.row_quads) * kInt8Block * 4;
+    for (size_t i = 0; i < run; ++i) {
+      sum += input[i] * weights[i / kInt8Run * (kInt8Block * kInt8Run) + i % kInt8Run];
+    }
+    weights += static_cast<size_t>(conv.row_runs) * kInt8Block * kInt8Run;
   }
   return sum + conv.start.as<std::int32_t>()[channel];
 }
@@ -32,7 +34,7 @@ void conv(const Int8Conv& conv, const Int8Window& window, int pixels, int block_
     for (auto o = static_cast<size_t>(block_begin * kInt8Block); o < static_cast<size_t>(last); ++o) {
       const auto sum = static_cast<float>(sum_of(conv, window.input + p * window.pixel_step, window.row_step, o));
       const float real =
-          activate(conv, o, __builtin_fmaf(sum, conv.multiplier.as<float>()[o], conv.shift.as<float>()[o]));
+          activate(conv, o, fused_once(sum, conv.multiplier.as<float>()[o], conv.shift.as<float>()[o]));
       if (output.bytes != nullptr) {
         output.bytes[p * output.stride + o] = byte_of(real, inverse, zero);
       } else {

@@ -1,14 +1,17 @@
 // The int8 layers on vectors of kLanes sums, written once. The file of a level gives, before it includes this:
 //
-//   Ints, Reals                          kLanes int32 or float
+//   Ints, Reals, Weights                 kLanes int32, float, or runs of kInt8Run weights
 //   kLanes, kTilePixels, kTileBlocks     the sums of a tile stay in registers
-//   four_bytes(p)                        the four bytes at p, in every lane
-//   dot(sums, inputs, weights)           each lane: + four products of unsigned inputs with signed weights
-//   load_ints, load_reals, store_reals   from and to memory of any alignment
+//   kLoneBlocks                          blocks of a tile of one pixel
+//   first_sums(conv)                     what sums start with: of bytes as they are, or less 128
+//   input_run(p)                         the kInt8Run bytes at p, in every lane
+//   dot(sums, inputs, weights)           each lane: + kInt8Run products
+//   load_ints, load_weights, load_reals, store_reals   from and to memory of any alignment
 //   to_reals, fused                      of sums; a * b + c rounded once
 //   not_negative, negative_scaled        x < 0 ? 0 : x; x < 0 ? slope * x : x
 //   clamped_bytes(reals, inverse, zero)  byte_of in each lane
 //   store_bytes(to, ints[16 / kLanes])   16 lanes as 16 bytes
+//   Sixteen, greater(a, b)               16 bytes; the greater of each two
 #pragma once
 #include <cstring>
 
@@ -22,7 +25,6 @@ using std::size_t;
 inline size_t size(int value) { return static_cast<size_t>(value); }
 
 constexpr int kVectors = kInt8Block / kLanes;
-constexpr int kQuad = 4;
 
 // One block's results of kPixels pixels. What is the same for all of them is loaded first: a store of bytes may be to
 // anywhere, as far as the compiler knows.
@@ -30,7 +32,7 @@ template <int kPixels, int kAll, bool kBytes>
 inline __attribute__((always_inline)) void finish(const Int8Conv& conv, Ints (&sums)[kPixels][kAll], int first,
                                                   int channel, const Int8Output& output, size_t pixel) {
   Reals reals[kPixels][kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const Reals multiplier = load_reals(conv.multiplier.as<float>() + channel + v * kLanes);
     const Reals shift = load_reals(conv.shift.as<float>() + channel + v * kLanes);
@@ -57,7 +59,7 @@ inline __attribute__((always_inline)) void finish(const Int8Conv& conv, Ints (&s
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
       Ints bytes[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) bytes[v] = clamped_bytes(reals[p][v], inverse, zero);
       store_bytes(to + size(p) * stride, bytes);
     }
@@ -70,7 +72,7 @@ inline __attribute__((always_inline)) void finish(const Int8Conv& conv, Ints (&s
     float* const to = whole ? results : last;
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) store_reals(to + size(p) * stride + v * kLanes, reals[p][v]);
     }
     for (int p = 0; p < kPixels && !whole; ++p) {
@@ -90,21 +92,21 @@ __attribute__((noinline)) void tile(const Int8Conv& conv, const Int8Window& wind
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kAll; ++v) sums[p][v] = load_ints(conv.start.as<std::int32_t>() + block * kInt8Block + v * kLanes);
+    for (int v = 0; v < kAll; ++v) sums[p][v] = load_ints(first_sums(conv) + block * kInt8Block + v * kLanes);
   }
   const std::uint8_t* row = window.input + pixel * pixel_step;
   const std::uint8_t* weights = conv.weights.data() + size(block) * block_bytes;
   for (int ky = conv.shape.kernel_h; ky > 0; --ky, row += window.row_step) {
     const std::uint8_t* in = row;
-    for (int quad = conv.row_quads; quad > 0; --quad, in += kQuad, weights += kInt8Block * kQuad) {
-      Ints w[kAll];
+    for (int run = conv.row_runs; run > 0; --run, in += kInt8Run, weights += kInt8Block * kInt8Run) {
+      Weights w[kAll];
 #pragma GCC unroll 8
       for (int v = 0; v < kAll; ++v) {
-        w[v] = load_ints(weights + size(v / kVectors) * block_bytes + v % kVectors * kLanes * kQuad);
+        w[v] = load_weights(weights + size(v / kVectors) * block_bytes + v % kVectors * kLanes * kInt8Run);
       }
 #pragma GCC unroll 16
       for (int p = 0; p < kPixels; ++p) {
-        const Ints inputs = four_bytes(in + size(p) * pixel_step);
+        const auto inputs = input_run(in + size(p) * pixel_step);
 #pragma GCC unroll 8
         for (int v = 0; v < kAll; ++v) sums[p][v] = dot(sums[p][v], inputs, w[v]);
       }
@@ -136,7 +138,9 @@ void conv_pixels(const Int8Conv& conv, const Int8Window& window, int pixels, int
     const int some = pixels / tiles + (i < pixels % tiles ? 1 : 0);
     int block = block_begin;
     // A tile of one pixel has no other sums to hide behind than those of more blocks.
-    for (; some == 1 && block + 4 <= block_end; block += 4) tile<1, 4, kBytes>(conv, window, block, output, pixel);
+    for (; some == 1 && block + kLoneBlocks <= block_end; block += kLoneBlocks) {
+      tile<1, kLoneBlocks, kBytes>(conv, window, block, output, pixel);
+    }
     if constexpr (kTileBlocks == 2) {
       for (; block + 2 <= block_end; block += 2) {
         tile_of<kTilePixels, 2, kBytes>(some, conv, window, block, output, pixel);
@@ -162,7 +166,7 @@ void to_bytes(const float* input, size_t input_stride, int pixels, int channels,
     int c = 0;
     for (; c + kInt8Block <= channels; c += kInt8Block) {
       Ints bytes[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
         const int at = c + v * kLanes;
         bytes[v] = clamped_bytes(load_reals(input + at), load_reals(inverse + at), load_reals(zero + at));
@@ -177,14 +181,15 @@ void to_bytes(const float* input, size_t input_stride, int pixels, int channels,
 template <int kTogether>
 inline void window_maximum(const std::uint8_t* window, size_t row_step, size_t pixel_step, int rows, int columns,
                            std::uint8_t* output) {
-  __m128i greatest[kTogether] = {};
+  Sixteen greatest[kTogether] = {};
   for (int y = 0; y < rows; ++y, window += row_step) {
     const std::uint8_t* at = window;
     for (int x = 0; x < columns; ++x, at += pixel_step) {
 #pragma GCC unroll 4
       for (int v = 0; v < kTogether; ++v) {
-        const auto* from = reinterpret_cast<const __m128i*>(at) + v;
-        greatest[v] = _mm_max_epu8(greatest[v], _mm_loadu_si128(from));
+        Sixteen bytes;
+        std::memcpy(&bytes, at + size(v) * sizeof bytes, sizeof bytes);
+        greatest[v] = greater(greatest[v], bytes);
       }
     }
   }

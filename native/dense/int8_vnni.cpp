@@ -11,13 +11,17 @@ namespace {
 
 using Ints = __m512i;
 using Reals = __m512;
-constexpr int kLanes = 16, kTilePixels = 12, kTileBlocks = 2;
+using Weights = Ints;
+using Sixteen = __m128i;
+constexpr int kLanes = 16, kTilePixels = 12, kTileBlocks = 2, kLoneBlocks = 4;
 
 inline Ints load_ints(const void* from) { return _mm512_loadu_si512(from); }
+inline Weights load_weights(const void* from) { return load_ints(from); }
+inline const std::int32_t* first_sums(const Int8Conv& conv) { return conv.start.as<std::int32_t>(); }
 inline Reals load_reals(const float* from) { return _mm512_loadu_ps(from); }
 inline void store_reals(float* to, Reals reals) { _mm512_storeu_ps(to, reals); }
 
-inline Ints four_bytes(const std::uint8_t* from) {
+inline Ints input_run(const std::uint8_t* from) {
   int four = 0;
   __builtin_memcpy(&four, from, sizeof four);
   return _mm512_set1_epi32(four);
@@ -47,6 +51,8 @@ inline Ints clamped_bytes(Reals reals, float inverse, float zero) {
 inline void store_bytes(std::uint8_t* to, const Ints* ints) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(ints[0]));
 }
+
+inline Sixteen greater(Sixteen a, Sixteen b) { return _mm_max_epu8(a, b); }
 
 }  // namespace
 }  // namespace ebnet

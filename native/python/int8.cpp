@@ -22,10 +22,8 @@ namespace nb = nanobind;
 namespace ebnet {
 namespace {
 
-constexpr Int8Level kLevels[] = {Int8Level::scalar, Int8Level::avx2, Int8Level::vnni};
-
 Int8Level int8_level_of(const std::string& name) {
-  for (const Int8Level level : kLevels) {
+  for (const Int8Level level : kInt8Levels) {
     if (name != int8_level_name(level)) continue;
     require(cpu_supports(level), "this CPU cannot run " + name);
     return level;
@@ -131,7 +129,7 @@ void run_max_pool(const std::string& level, int kernel, int stride, int pad, boo
 void bind_int8(nb::module_& m) {
   m.def("int8_levels", [] {
     std::vector<std::pair<std::string, bool>> list;
-    for (const Int8Level level : kLevels) list.emplace_back(int8_level_name(level), cpu_supports(level));
+    for (const Int8Level level : kInt8Levels) list.emplace_back(int8_level_name(level), cpu_supports(level));
     return list;
   }, "Every level of the int8 kernels and whether this CPU runs it.");
   m.def("int8_conv", &run_conv, nb::arg("level"), nb::arg("weights"), nb::arg("zeros"), nb::arg("multiplier"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from tests.runtime.tiny_file import TinyFile
 pytestmark = pytest.mark.slow  # the core is compiled anew
 
 
-def emulated(program: str, *arguments: object) -> str:
-    command = ["qemu-aarch64", str(ARM64.program(program)), *map(str, arguments)]
+def emulated(program: str, *arguments: object, cpu: str = "max") -> str:
+    command = ["qemu-aarch64", "-cpu", cpu, str(ARM64.program(program)), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -37,6 +38,12 @@ def test_real_kernels_equal_plain_loops_up_to_rounding(program: str, ran: str) -
     said = emulated(program, 60)
     assert "60 cases, 0 failures" in said
     assert ran in said
+
+
+@pytest.mark.parametrize(("cpu", "dotprod"), [("max", "ran"), ("cortex-a72", "not run, this CPU lacks it")])
+def test_int8_layers_equal_plain_loops_to_the_last_bit(cpu: str, dotprod: str) -> None:
+    said = emulated("int8_test", 100, cpu=cpu).splitlines()
+    assert said == ["scalar: ran", "neon: ran", f"dotprod: {dotprod}", "100 cases, 0 failures"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -64,8 +71,9 @@ def test_networks_of_the_zoo_say_what_they_say_here(name: str, tmp_path: Path) -
     assert_same(*say(engine.path, pixels, tmp_path), engine.run(pixels))
 
 
-def test_the_papers_network_says_what_it_says_here(tmp_path: Path) -> None:
-    pixels, expected = pack_full_size(tmp_path / "net.ebn")
+@pytest.mark.parametrize("reals", ["fp32", "int8"])
+def test_the_papers_network_says_what_it_says_here(reals: Literal["fp32", "int8"], tmp_path: Path) -> None:
+    pixels, expected = pack_full_size(tmp_path / "net.ebn", reals)
     assert_same(*say(tmp_path / "net.ebn", pixels, tmp_path), expected)
 
 

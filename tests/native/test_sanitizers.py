@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow  # the sanitized core compiles for more than a min
     [
         ("kernels_test", "shapes equal the reference"),
         ("dense_test", "avx512 (split): ran"),
+        ("int8_test", "scalar: ran"),
         ("step_test", "avx512 (split): ran"),
         ("train_test", "avx512 (split): ran"),
     ],

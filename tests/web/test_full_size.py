@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -20,9 +21,12 @@ const ran = await net.run(Uint8Array.from(atob(pixels), (letter) => letter.charC
 """
 
 
-def test_node_and_chromium_say_what_is_said_here(host: tuple[Path, str], browser: Browser) -> None:
+@pytest.mark.parametrize("reals", ["fp32", "int8"])
+def test_node_and_chromium_say_what_is_said_here(
+    reals: Literal["fp32", "int8"], host: tuple[Path, str], browser: Browser
+) -> None:
     folder, address = host
-    pixels, expected = pack_full_size(folder / "net.ebn")
+    pixels, expected = pack_full_size(folder / "net.ebn", reals)
     text = base64.b64encode(pixels.tobytes()).decode()
     said = node(f"{RUN} tell([Array.from(ran.logits), ran.experts]);", source=str(folder / "net.ebn"), pixels=text)
     assert_same(np.array(said[0]), said[1], expected)
