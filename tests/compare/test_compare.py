@@ -19,6 +19,7 @@ from ebnet.recipe import load_recipe
 from ebnet.reproduce.chain import chain
 from ebnet.reproduce.records import Records
 from ebnet.reproduce.worker import work
+from ebnet.runs.directory import load_phase
 
 TINY = (
     "data.name=generated",
@@ -178,3 +179,15 @@ def test_the_documents_page_is_what_the_records_say() -> None:
     root = Path(__file__).parents[2]
     one = Contest(PREPARED, "comparison", "ops", 3, Path("runs/compare"), root / "results" / "comparison")
     assert (root / "docs" / "comparison.md").read_text() == page(one, standings(one))
+
+
+def test_another_optimizer_shares_the_first_stages_and_leaves_signs(tmp_path: Path) -> None:
+    one = contest(tmp_path, "rethinking-bnn", seeds=1)
+    keys = [link.key for link in chain(one.recipe_of(Contestant("rethinking-bnn"), 0))]
+    usual = [link.key for link in chain(one.recipe_of(Contestant("rethinking-bnn"), 0).changed({"optimizer": "adam"}))]
+    assert keys[:2] == usual[:2]
+    assert keys[2] != usual[2]
+    work(one)
+    network = load_phase(tmp_path / "work" / keys[2], "stage2")
+    for layer in network.binary_layers().values():
+        assert set(layer.weight.unique().tolist()) == {-1.0, 1.0}

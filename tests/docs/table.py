@@ -125,7 +125,7 @@ SHORTER = [
     ),
     Shorter(
         r"ebnet compare --data",
-        "two methods instead of twelve; docs/ here is the checkout's own",
+        "two methods instead of all; docs/ here is the checkout's own",
         "bnn reactnet-18",
         {"docs/comparison.md": "page/comparison.md"},
     ),

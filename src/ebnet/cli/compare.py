@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def compare(
     methods: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of `ebnet methods`, or sbaseline; NAME:4 has 4 experts. [default: twelve]"),
+        typer.Argument(help="Names of `ebnet methods`, or sbaseline; NAME:4 has 4 experts. [default: thirteen]"),
     ] = None,
     recipe: Annotated[
         str, typer.Option(help="A shipped recipe, or a TOML file; its network is the budget.")

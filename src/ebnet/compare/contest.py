@@ -40,7 +40,8 @@ class Contest:
 
     def recipe_of(self, contestant: Contestant, seed: int) -> Recipe:
         settings = self.network(contestant).settings
-        return self.base.changed({f"network.{name}": value for name, value in settings.items()} | {"seed": seed})
+        network = {f"network.{name}": value for name, value in settings.items()}
+        return self.base.changed(network | contestant.training | {"seed": seed})
 
     def links(self) -> list[Link]:
         """All phases, each once, seed by seed, so that stopping early leaves whole seeds."""

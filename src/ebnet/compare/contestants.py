@@ -16,6 +16,9 @@ METHOD_SETTINGS: dict[str, dict[str, Any]] = {"sbaseline": {}} | {
 }
 """By name; `sbaseline` is the paper's own unit with one expert."""
 
+TRAINING = {method.name: method.training for method in METHODS}
+"""What a method changes of the recipe beside the network."""
+
 PREPARED = (
     "bnn",
     "xnor-net",
@@ -24,6 +27,7 @@ PREPARED = (
     "abc-net-1",
     "abc-net-5",
     "bi-real",
+    "rethinking-bnn",
     "ir-net",
     "reactnet-18",
     "sbaseline",
@@ -55,6 +59,11 @@ class Contestant:
         """Changes to a recipe's network."""
         neutral = {"weights": "learned-scale", "activations": "sign", "unit": "real-to-binary", "scaling": False}
         return neutral | METHOD_SETTINGS[self.method] | {"experts": self.experts}
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """Changes to the rest of it."""
+        return TRAINING.get(self.method, {})
 
     def __str__(self) -> str:
         return self.method if self.experts == 1 else f"{self.method}:{self.experts}"

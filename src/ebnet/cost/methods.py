@@ -43,6 +43,7 @@ def method_values(method: Method) -> dict[str, Any]:
         "decided": method.decided,
         "differs": method.differs,
         "network": method.settings,
+        "training": method.training,
     }
 
 

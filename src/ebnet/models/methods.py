@@ -22,6 +22,8 @@ class Method:
     bits: str
     """Weights / activations."""
     settings: dict[str, Any] = field(hash=False)
+    training: dict[str, Any] = field(default_factory=dict, hash=False, kw_only=True)
+    """Settings of a recipe beside the network's."""
     top1: float | None = None
     top5: float | None = None
     bops: float | None = None
@@ -215,6 +217,21 @@ METHODS = (
         79.5,
         1.7,
         1.5,
+    ),
+    Method(
+        "rethinking-bnn",
+        "Rethinking BNN",
+        "Helwegen et al., Latent Weights Do Not Exist: Rethinking BNN Optimization",
+        2019,
+        "1/1",
+        _resnet("sign", "sign-polynomial", "bi-real"),
+        56.6,
+        79.4,
+        1.7,
+        1.3,
+        training={"optimizer": "bop"},
+        decided="Bi-Real Net's structure; Stage II is Bop's, from the signs of Stage I, gamma falling with the rate.",
+        differs=_BINARY_SHORTCUTS,
     ),
     Method(
         "xnor-net-pp",

@@ -223,6 +223,8 @@ class Recipe(_Table):
     stage: dict[PhaseName, PhaseTable] = {}
     distillation: Distillation = Distillation()
     routing: Routing = Routing()
+    optimizer: Literal["adam", "bop"] = "adam"
+    """What trains the binary weights of Stage II: Adam on latent ones, or Bop without any (`ebnet.train.bop`)."""
     compute: Compute = Compute()
     log: Log = Log()
 
@@ -246,6 +248,12 @@ class Recipe(_Table):
             if table.distill_from == "teacher":
                 self._teacher_fits(name)
             self.settings(name)
+        return self
+
+    @model_validator(mode="after")
+    def _bop_fits(self) -> Self:
+        if self.optimizer == "bop" and (self.network.weights != "sign" or self.network.experts > 1):
+            raise ValueError('optimizer = "bop" trains plain signs: network.weights = "sign" and network.experts = 1')
         return self
 
     def _teacher_fits(self, student: PhaseName) -> None:

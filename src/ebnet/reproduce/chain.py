@@ -65,7 +65,9 @@ def _up_to(recipe: Recipe, stages: tuple[PhaseName, ...]) -> Recipe:
     network = _network(recipe, stages[-1])
     # One expert is not routed: it is the same, whatever is done to several after it.
     routing = recipe.routing if network.experts > 1 else Routing()
-    return recipe.model_copy(update=changes | {"network": network, "routing": routing})
+    # Only binary weights are trained by another optimizer.
+    optimizer = recipe.optimizer if PHASES[stages[-1]].precision.binary_weights else "adam"
+    return recipe.model_copy(update=changes | {"network": network, "routing": routing, "optimizer": optimizer})
 
 
 def _network(recipe: Recipe, last: PhaseName) -> Network:

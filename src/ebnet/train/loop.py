@@ -13,6 +13,7 @@ from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.ede import set_progress
 from ebnet.recipe.phases import number
 from ebnet.recipe.settings import Recipe, Schedule
+from ebnet.train import bop
 from ebnet.train.adam import Adam
 from ebnet.train.distributed import is_distributed, sync_batch_norm
 from ebnet.train.losses import attention_transfer, logit_distillation, mixed_opinions, soft_cross_entropy
@@ -53,6 +54,10 @@ class Trainer:
             self.routing.experts(),
         )
         self.rate = LearningRate.of(self.settings, steps_per_epoch)
+        bop_learns = recipe.optimizer == "bop" and phase.precision.binary_weights
+        self.flipped = [layer.weight for layer in self.network.binary_layers().values()] if bop_learns else []
+        """The weights that have no latent ones behind them."""
+        bop.begin(self.flipped)
 
     def step(self, images: Tensor, labels: Tensor, step: int, opinions: Tensor | None = None) -> dict[str, float]:
         """Learn from one batch (this process's part of it); returns the terms of the loss and their sum.
@@ -75,6 +80,7 @@ class Trainer:
         if not all(map(_finite, totals.values())):
             raise NonFiniteError(self._not_finite(totals, step))
         self.optimizer.coupling = self.routing.coupling(step)
+        bop.flip(self.optimizer, self.flipped, self.rate(step) / self.settings.learning_rate)
         self.optimizer.step()
         return totals
 
