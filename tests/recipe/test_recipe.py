@@ -11,6 +11,7 @@ def test_the_shipped_recipes_are_all_valid_and_survive_being_written() -> None:
     assert recipe_names() == [
         "cifar10",
         "cifar100",
+        "comparison",
         "demo",
         "evidence",
         "evidence-short",
