@@ -54,7 +54,11 @@ void list_steps(const ConvShape& s, const Layout& layout, Step* steps) {
 class Waiting {
  public:
   Waiting(const ConvTask& task, const Layout& layout, const std::int32_t* dots)
-      : task_(task), dots_(dots), out_w_(task.shape->out_w()), row_positions_(layout.row_positions) {}
+      : task_(task),
+        steps_(*task.shape, *task.epilogue),
+        dots_(dots),
+        out_w_(task.shape->out_w()),
+        row_positions_(layout.row_positions) {}
 
   // There are new dot products. `position` counts from the first output of `row`.
   void begin(int row, int position, int positions, int channel, int channels) {
@@ -63,6 +67,8 @@ class Waiting {
     positions_ = positions;
     channel_ = channel;
     channels_ = channels;
+    bits_ = bits_byte(*task_.epilogue, channel);
+    more_bits_ = bits_byte(*task_.epilogue, channel + kTileOutputs);
     done_ = 0;
   }
 
@@ -78,11 +84,8 @@ class Waiting {
     if (pixels > 0) {
       const std::size_t row = static_cast<std::size_t>(row_);
       const std::size_t pixel = row * static_cast<std::size_t>(out_w_) + static_cast<std::size_t>(x_);
-      for (int first = 0; first < channels_; first += kTileOutputs) {
-        finish_tile(*task_.shape, *task_.epilogue,
-                    {dots_ + done_ * kBlockOutputs + first, kBlockOutputs, pixel, row, pixels, channel_ + first,
-                     lesser(channels_ - first, kTileOutputs)});
-      }
+      finish_tile(*task_.shape, *task_.epilogue, steps_,
+                  {dots_ + done_ * kBlockOutputs, kBlockOutputs, pixel, row, pixels, channel_, channels_, {bits_, more_bits_}});
     }
     const int passed = pixels > 0 ? pixels : row_positions_ - x_;
     done_ += passed;
@@ -94,9 +97,11 @@ class Waiting {
   }
 
   const ConvTask& task_;
+  const EpilogueSteps steps_;
   const std::int32_t* const dots_;
   const int out_w_, row_positions_;
   int row_ = 0, x_ = 0, positions_ = 0, done_ = 0, channel_ = 0, channels_ = 0;
+  std::size_t bits_ = 0, more_bits_ = 0;
 };
 
 // Tiles 0 to 3 are the sums, 4 and 5 the pixels, 6 and 7 the weights.

@@ -83,6 +83,7 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
   const int out_w = s.out_w();
   alignas(64) std::int32_t dots[kTilePixels * kDotStride];
   const Sizes sizes(s);
+  const EpilogueSteps steps(s, *task.epilogue);
   Tile tile{s, sizes};
   tile.pixels = tile_pixels(out_w);
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
@@ -100,6 +101,7 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * sizes.block_words;
       const int channel = group * s.out_per_group() + block * kLanes;
       const int channels = smaller(tile.blocks * kLanes, s.out_per_group() - block * kLanes);
+      const std::size_t bits = bits_byte(*task.epilogue, channel), more_bits = bits_byte(*task.epilogue, channel + kLanes);
       for (int y = row; y < row + strip; ++y) {
         const TapRange inside = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
         const int in_y = y * s.stride_h + inside.begin * s.dilation_h - s.pad_h;
@@ -115,11 +117,8 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           prefetch_tile(*task.epilogue, pixel, fresh, channel, channels);
           count(static_cast<const Tile&>(tile), dots);
           const std::int32_t* from = dots + (tile.pixels - fresh) * kDotStride;
-          for (int done = 0; done < channels; done += kLanes) {
-            finish_tile(s, *task.epilogue,
-                        {from + done, kDotStride, pixel, static_cast<std::size_t>(y), fresh, channel + done,
-                         smaller(kLanes, channels - done)});
-          }
+          finish_tile(s, *task.epilogue, steps,
+                      {from, kDotStride, pixel, static_cast<std::size_t>(y), fresh, channel, channels, {bits, more_bits}});
         }
       }
     }
