@@ -123,6 +123,10 @@ void global_average_pool(const float* input, std::size_t input_stride, int pixel
   kernels(level).global_average_pool(input, input_stride, pixels, channels, output);
 }
 
+void row_means(const float* sums, int rows, int channels, double count, float* means, DenseLevel level) {
+  kernels(level).row_means(sums, rows, channels, count, means);
+}
+
 void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
             int in_features, int out_features, float* output, DenseLevel level) {
   kernels(level).linear(weights, bias, slope, activation, input, in_features, out_features, output);

@@ -71,6 +71,9 @@ void average_pool(const PoolShape& shape, const float* input, std::size_t input_
 void global_average_pool(const float* input, std::size_t input_stride, int pixels, int channels, float* output,
                          DenseLevel level);
 
+// means[c] = the sum of sums[row][c] over rows, in double precision and in that order at every level, by `count`.
+void row_means(const float* sums, int rows, int channels, double count, float* means, DenseLevel level);
+
 // output[o] = activation(dot(weights[o], input) + bias[o]); weights [out][in] row-major, bias and slope may be null.
 // Halves give what they give when widened first.
 void linear(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,

@@ -22,6 +22,7 @@ struct DenseKernels {
   void (*average_pool)(const PoolShape& shape, const float* input, std::size_t input_stride, float* output,
                        std::size_t output_stride, int row_begin, int row_end);
   void (*global_average_pool)(const float* input, std::size_t input_stride, int pixels, int channels, float* output);
+  void (*row_means)(const float* sums, int rows, int channels, double count, float* means);
   void (*linear)(const float* weights, const float* bias, const float* slope, Activation activation, const float* input,
                  int in_features, int out_features, float* output);
   void (*linear_of_halves)(const Half* weights, const float* bias, const float* slope, Activation activation,

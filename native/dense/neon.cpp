@@ -4,7 +4,7 @@
 
 namespace ebnet {
 
-const DenseKernels kDenseNeon = {conv, widen, max_pool, average_pool, global_average_pool,
+const DenseKernels kDenseNeon = {conv, widen, max_pool, average_pool, global_average_pool, row_means,
                                      linear<float>, linear<Half>};
 
 }  // namespace ebnet

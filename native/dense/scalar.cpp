@@ -104,6 +104,14 @@ void global_average_pool(const float* input, size_t input_stride, int pixels, in
   }
 }
 
+void row_means(const float* sums, int rows, int channels, double count, float* means) {
+  for (int c = 0; c < channels; ++c) {
+    double total = 0.0;
+    for (int row = 0; row < rows; ++row) total += static_cast<double>(sums[static_cast<size_t>(row) * static_cast<size_t>(channels) + static_cast<size_t>(c)]);
+    means[c] = static_cast<float>(total / count);
+  }
+}
+
 float widened(float value) { return value; }
 float widened(Half value) { return half_to_float(value); }
 
@@ -119,7 +127,7 @@ void linear(const Weight* weights, const float* bias, const float* slope, Activa
 
 }  // namespace
 
-const DenseKernels kDenseScalar = {conv, widen, max_pool, average_pool, global_average_pool,
+const DenseKernels kDenseScalar = {conv, widen, max_pool, average_pool, global_average_pool, row_means,
                                      linear<float>, linear<Half>};
 
 }  // namespace ebnet

@@ -302,6 +302,36 @@ void global_average_pool(const float* input, size_t input_stride, int pixels, in
   }
 }
 
+void row_means(const float* sums, int rows, int channels, double count, float* means) {
+  constexpr int kDoubles = kLanes / 2;  // of a register
+  constexpr int kTogether = 4;          // totals that do not wait for each other
+  using Doubles = double __attribute__((vector_size(kDoubles * sizeof(double))));
+  using Singles = float __attribute__((vector_size(kDoubles * sizeof(float))));
+  int c = 0;
+  for (; c + kTogether * kDoubles <= channels; c += kTogether * kDoubles) {
+    Doubles totals[kTogether] = {};
+    for (int row = 0; row < rows; ++row) {
+      const float* const from = sums + size(row) * size(channels) + size(c);
+#pragma GCC unroll 4
+      for (int v = 0; v < kTogether; ++v) {
+        Singles some;
+        std::memcpy(&some, from + v * kDoubles, sizeof some);
+        totals[v] += __builtin_convertvector(some, Doubles);
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kTogether; ++v) {
+      const Singles some = __builtin_convertvector(totals[v] / count, Singles);
+      std::memcpy(means + c + v * kDoubles, &some, sizeof some);
+    }
+  }
+  for (; c < channels; ++c) {
+    double total = 0.0;
+    for (int row = 0; row < rows; ++row) total += static_cast<double>(sums[size(row) * size(channels) + size(c)]);
+    means[c] = static_cast<float>(total / count);
+  }
+}
+
 // Weights are read once from memory, so their bytes are the cost: row by row, in the order in which they lie there, and
 // asked for ahead of the row at hand.
 template <typename Weight>

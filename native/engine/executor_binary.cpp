@@ -48,23 +48,8 @@ void Executor::choose_expert(std::size_t index, int slot) {
   const ValuePlan& from = plan_.values[z(op.inputs[0])];
   const float* sums = at(slot, planned.sums);
   float* mean = at(slot, planned.mean);
-  const auto pixels = static_cast<double>(from.pixels());
-  constexpr std::size_t kTogether = 16;  // channels whose sums do not wait for each other
-  for (std::size_t c = 0; c < z(from.channels); c += kTogether) {
-    const std::size_t some = std::min(kTogether, z(from.channels) - c);
-    double totals[kTogether] = {};
-    for (std::size_t row = 0; row < z(from.height); ++row) {
-      const float* of_row = sums + row * z(from.channels) + c;
-      if (some == kTogether) {
-        for (std::size_t i = 0; i < kTogether; ++i) totals[i] += of_row[i];
-      } else {
-        for (std::size_t i = 0; i < some; ++i) totals[i] += of_row[i];
-      }
-    }
-    for (std::size_t i = 0; i < some; ++i) {
-      mean[c + i] = weights.norm_scale[c + i] * static_cast<float>(totals[i] / pixels) + weights.norm_shift[c + i];
-    }
-  }
+  row_means(sums, from.height, from.channels, static_cast<double>(from.pixels()), mean, model_.dense_level);
+  for (std::size_t c = 0; c < z(from.channels); ++c) mean[c] = weights.norm_scale[c] * mean[c] + weights.norm_shift[c];
   if (op.experts > 1) {
     float* logits = at(slot, planned.gate);
     linear_rows(weights.gate_weight, 0, op.experts, weights.gate_bias.data(), nullptr, Activation::none, mean,
@@ -90,6 +75,14 @@ void Executor::choose_expert(std::size_t index, int slot) {
   }
 }
 
+// Weights come from far away where other work has passed through the caches since the last image. So the next layer's are
+// fetched while this one computes. Its expert is not known yet, but images that follow one another often choose alike.
+void Executor::prefetch_next(std::size_t index) {
+  for (std::size_t next = index + 1; next < plan_.ops.size(); ++next) {
+    if (plan_.ops[next].experts != nullptr) return plan_.ops[next].experts->prefetch(workspace_.last_chosen[next]);
+  }
+}
+
 void Executor::binary(std::size_t index, int count) {
   const Op& op = model_.program.ops[index];
   const OpPlan& planned = plan_.ops[index];
@@ -101,6 +94,8 @@ void Executor::binary(std::size_t index, int count) {
   for (int slot = 0; slot < count; ++slot) {
     workspace_.weights[z(slot)] = &planned.experts->expert(workspace_.chosen[z(slot)], workspace_.scratch(0));
   }
+  workspace_.last_chosen[index] = workspace_.chosen[z(count - 1)];
+  prefetch_next(index);
   std::iota(workspace_.order.begin(), workspace_.order.begin() + count, 0);
   std::stable_sort(workspace_.order.begin(), workspace_.order.begin() + count, [&](int a, int b) { return workspace_.chosen[z(a)] < workspace_.chosen[z(b)]; });
 

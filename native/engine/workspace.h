@@ -19,6 +19,7 @@ class Workspace {
     chosen.resize(static_cast<std::size_t>(slots));
     order.resize(static_cast<std::size_t>(slots));
     weights.resize(static_cast<std::size_t>(slots));
+    last_chosen.resize(plan.ops.size());
   }
 
   std::uint8_t* arena(int slot) { return arenas_.data() + static_cast<std::size_t>(slot) * arena_stride_; }
@@ -28,6 +29,7 @@ class Workspace {
   std::vector<int> chosen;                    // per slot, the expert of the op at hand
   std::vector<int> order;                     // slots by expert
   std::vector<const PackedWeights*> weights;  // per slot, of that expert
+  std::vector<int> last_chosen;               // per op, for the last image
 
  private:
   static void grow(AlignedBytes& bytes, std::size_t size) {

@@ -54,9 +54,9 @@ void expect_same(const char* what, DenseLevel level, const Floats& got, const Fl
   ++failures;
 }
 
-void compare(const char* what, DenseLevel level, const Floats& got, const Floats& expected) {
+void compare(const char* what, DenseLevel level, const Floats& got, const Floats& expected, float tolerance = 1e-4f) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (std::fabs(got[i] - expected[i]) <= 1e-4f * (10.0f + std::fabs(expected[i]))) continue;
+    if (std::fabs(got[i] - expected[i]) <= tolerance * (10.0f + std::fabs(expected[i]))) continue;
     std::printf("%s %s: value %zu is %g, expected %g\n", dense_level_name(level), what, i, static_cast<double>(got[i]),
                 static_cast<double>(expected[i]));
     ++failures;
@@ -162,6 +162,12 @@ void check_pools(DenseLevel level) {
     return output;
   };
   compare("global average", level, global(level), global(DenseLevel::scalar));
+  const auto means = [&](DenseLevel at) {
+    Floats output(size(s.channels), -7.0f);
+    row_means(input.data(), s.in_h * s.in_w, s.channels, 3.0, output.data(), at);
+    return output;
+  };
+  compare("row means", level, means(level), means(DenseLevel::scalar), 0.0f);
 }
 
 void check_linear(DenseLevel level) {
