@@ -54,7 +54,7 @@ struct Epilogue {
   std::int32_t* dots = nullptr;     // [pixel][out channels] the dot products themselves, for tests and verification
 
   // Whether every step of the paper's unit is wanted and no other, as in the body of its networks.
-  bool is_papers_unit() const {
+  EBNET_INLINE bool is_papers_unit() const {
     return scale != nullptr && slope != nullptr && skip != nullptr && stream != nullptr && bits != nullptr &&
            row_sums != nullptr && dots == nullptr && shift == nullptr && after == nullptr && !act_last;
   }
