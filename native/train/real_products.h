@@ -6,6 +6,7 @@
 // add_products: out[row][column] += sum over t of a[row][t] * b[column][t], the gradient of the weights. The lanes of a
 // sum are added up once for a tile.
 #pragma once
+#include "train/lane_sums.h"
 #include "train/tiles.h"
 
 namespace ebnet {
@@ -56,28 +57,6 @@ inline void multiply(const Multiply& task, int rows, int width) {
       two ? run_tile<MultiplyTile, 2>(some, tile) : run_tile<MultiplyTile, 1>(some, tile);
     });
   });
-}
-
-template <int kCount>
-float sum_of(const float* lanes) {
-  if constexpr (kCount == 1) {
-    return *lanes;
-  } else {
-    typedef float Half __attribute__((vector_size(kCount / 2 * sizeof(float))));
-    Half low, high;
-    std::memcpy(&low, lanes, sizeof low);
-    std::memcpy(&high, lanes + kCount / 2, sizeof high);
-    low += high;
-    float rest[kCount / 2];
-    std::memcpy(rest, &low, sizeof low);
-    return sum_of<kCount / 2>(rest);
-  }
-}
-
-inline float sum_of(Vector value) {
-  float lanes[kLanes];
-  store(lanes, value);
-  return sum_of<kLanes>(lanes);
 }
 
 struct Products {

@@ -114,10 +114,11 @@ void statistics(const UnitLayer& layer, const UnitForward& io, const UnitKept& k
   float *means = nullptr, *squares = nullptr;
   if (of_batch || layer.means()) {
     means = shared_scratch(2 * planes);
-    squares = means + planes;
+    squares = of_batch ? means + planes : nullptr;
     in_parts(layer.batch, threads, [&](int, int first, int last) {
       const std::size_t begin = size(first) * in, count = size(last - first) * in;
-      kernel.moments(io.x + begin * layer.in_plane(), count, layer.in_plane(), means + begin, squares + begin);
+      kernel.moments(io.x + begin * layer.in_plane(), count, layer.in_plane(), means + begin,
+                     of_batch ? squares + begin : nullptr);
     });
   }
   if (of_batch) {

@@ -1,55 +1,58 @@
 // Mean and squared distances of a plane, in two passes over memory that the first leaves in the first cache: the sum of
 // squares alone would lose the variance of a map that lies far from zero.
 #pragma once
+#include "train/lane_sums.h"
 #include "train/unit_view.h"
 
 namespace ebnet {
 namespace {
 
-inline float sum_of(Vector v) {
-  float sum = 0.0f;
-  for (int lane = 0; lane < kLanes; ++lane) sum += v[lane];
-  return sum;
+// The last `count` lanes, others zero.
+inline Vector last_of(int count, Vector values) {
+  Mask lane = {};
+  for (int i = 0; i < kLanes; ++i) lane[i] = i;
+  return lane >= (kLanes - count - Mask{}) ? values : Vector{};
 }
 
+// The sum of value(vector) over a plane of at least one vector: whole ones, and the last one overlapping them, of which
+// `value` is taken where it does not.
+template <typename Value>
+Vector sum_over_plane(const float* x, size_t plane, Value value) {
+  Vector sums[4] = {};
+  size_t i = 0;
+  for (; i + 4 * kLanes <= plane; i += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < 4; ++k) sums[k] += value(load(x + i + k * kLanes));
+  }
+  for (; i + kLanes <= plane; i += kLanes) sums[0] += value(load(x + i));
+  if (i < plane) sums[1] += last_of(static_cast<int>(plane - i), value(load(x + plane - kLanes)));
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+inline void moments_of_few(const float* x, size_t plane, float share, float* mean, float* squares) {
+  float sum = 0.0f, square = 0.0f;
+  for (size_t i = 0; i < plane; ++i) sum += x[i];
+  *mean = plane == 1 ? x[0] : sum * share;
+  for (size_t i = 0; i < plane; ++i) square += (x[i] - *mean) * (x[i] - *mean);
+  if (squares != nullptr) *squares = square;
+}
+
+// Of each plane; `squares` may be null.
 void moments(const float* x, size_t planes, size_t plane, float* mean, float* squares) {
   const float share = 1.0f / static_cast<float>(plane);
   for (size_t p = 0; p < planes; ++p, x += plane) {
     if (plane < kLanes) {
-      float sum = 0.0f, square = 0.0f;
-      for (size_t i = 0; i < plane; ++i) sum += x[i];
-      const float centre = plane == 1 ? x[0] : sum * share;
-      for (size_t i = 0; i < plane; ++i) square += (x[i] - centre) * (x[i] - centre);
-      mean[p] = centre;
-      squares[p] = square;
+      moments_of_few(x, plane, share, mean + p, squares == nullptr ? nullptr : squares + p);
       continue;
     }
-    const size_t whole = plane / (4 * kLanes) * (4 * kLanes);
-    Vector sums[4] = {};
-    for (size_t i = 0; i < whole; i += 4 * kLanes) {
-      for (size_t k = 0; k < 4; ++k) sums[k] += load(x + i + k * kLanes);
-    }
-    for (size_t i = whole; i < plane; i += kLanes) sums[0] += load_some(x + i, plane - i);
-    const float centre = sum_of((sums[0] + sums[1]) + (sums[2] + sums[3])) * share;
+    const float centre = sum_of(sum_over_plane(x, plane, [](Vector v) { return v; })) * share;
     const Vector c = splat(centre);
-    Vector rest[4] = {}, square[4] = {};
-    for (size_t i = 0; i < whole; i += 4 * kLanes) {
-      for (size_t k = 0; k < 4; ++k) {
-        const Vector d = load(x + i + k * kLanes) - c;
-        rest[k] += d;
-        square[k] += d * d;
-      }
-    }
-    for (size_t i = whole; i < plane; i += kLanes) {
-      Vector d = load_some(x + i, plane - i) - c;
-      for (size_t lane = plane - i; lane < kLanes; ++lane) d[lane] = 0.0f;
-      rest[0] += d;
-      square[0] += d * d;
-    }
     // The first mean is rounded; what is left over moves it, and the squares were taken from it.
-    const float left = sum_of((rest[0] + rest[1]) + (rest[2] + rest[3])) * share;
+    const float left = sum_of(sum_over_plane(x, plane, [=](Vector v) { return v - c; })) * share;
     mean[p] = centre + left;
-    squares[p] = sum_of((square[0] + square[1]) + (square[2] + square[3])) - left * left * static_cast<float>(plane);
+    if (squares == nullptr) continue;
+    const Vector square = sum_over_plane(x, plane, [=](Vector v) { return (v - c) * (v - c); });
+    squares[p] = sum_of(square) - left * left * static_cast<float>(plane);
     if (squares[p] < 0.0f) squares[p] = 0.0f;
   }
 }
