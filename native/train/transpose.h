@@ -44,7 +44,8 @@ inline void swap_quarters(Vector* lines, std::integer_sequence<int, kLane...>) {
   }
 }
 
-inline void transpose_square(const float* from, size_t from_line, float* to, size_t to_line) {
+// Of the square's places the first `places` are written.
+inline void transpose_square(const float* from, size_t from_line, float* to, size_t to_line, int places = kLanes) {
   Vector lines[kLanes];
 #pragma GCC unroll 16
   for (size_t i = 0; i < kLanes; ++i) lines[i] = load(from + i * from_line);
@@ -54,7 +55,9 @@ inline void transpose_square(const float* from, size_t from_line, float* to, siz
   if constexpr (kLanes > 4) swap_quarters<4>(lines, all);
   if constexpr (kLanes > 8) swap_quarters<8>(lines, all);
 #pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; ++i) store(to + i * to_line, lines[i]);
+  for (int i = 0; i < kLanes; ++i) {
+    if (i < places) store(to + size(i) * to_line, lines[i]);
+  }
 }
 
 // to[place * to_line + line] = from[line * from_line + place] for lines x places, by squares of `kSide`. Where a side
@@ -87,6 +90,32 @@ inline void transpose(const float* from, size_t from_line, int lines, int places
       to[size(place) * to_line + size(line)] = from[size(line) * from_line + size(place)];
     }
   }
+}
+
+// The same for lines that follow each other, shorter than a vector: whole squares are read, so a line reaches into the
+// next ones, as long as that is before `end`.
+inline void transpose_short(const float* from, const float* end, int lines, int places, float* to, size_t to_line) {
+  int line = 0;
+  if (places <= kLanes && 2 * places > kLanes) {
+    for (; line + kLanes <= lines && end - from >= (kLanes - 1) * places + kLanes; line += kLanes, from += kLanes * places) {
+      transpose_square(from, size(places), to + line, to_line, places);
+    }
+  }
+  if (line < lines) transpose(from, size(places), lines - line, places, to + line, to_line);
+}
+
+// And back: lines of whole vectors to short ones that follow each other. What a vector writes behind its own line the
+// next one overwrites; the last lines are written one by one.
+inline void transpose_to_short(const float* from, size_t from_line, int lines, int places, float* to) {
+  int place = 0;
+  if (lines <= kLanes && 2 * lines > kLanes) {
+    for (; place + 2 * kLanes <= places; place += kLanes, to += kLanes * lines) {
+      Vector square[kLanes] = {};
+      for (int i = 0; i < lines; ++i) square[i] = load(from + size(i) * from_line + place);
+      transpose_square(reinterpret_cast<const float*>(square), kLanes, to, size(lines));
+    }
+  }
+  transpose(from + place, from_line, lines, places - place, to, size(lines));
 }
 
 }  // namespace

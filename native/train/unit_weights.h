@@ -34,10 +34,11 @@ inline bool packed_whole(const View& v) {
 
 inline void pack_rows(const UnitLayer& layer, const View& v, int expert, const RowsOf& rows, float* packed) {
   const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
+  const float* const end = layer.theta + weights_of(layer, v, layer.experts, 0, 0);
   for (int row = 0; row < rows.count; ++row, packed += v.width) {
     const float* from = layer.theta + weights_of(layer, v, expert, rows.group, rows.row + row);
     if (packed_whole(v)) {
-      transpose(from, size(all), v.channels, all, packed, size(v.channels));
+      transpose_short(from, end, v.channels, all, packed, size(v.channels));
       continue;
     }
     for (int run = 0; run < v.runs; ++run) {
@@ -53,7 +54,7 @@ inline void unpack_rows(const View& v, const RowsOf& rows, const float* packed, 
   const size_t each = size(v.channels) * size(all);
   for (int row = 0; row < rows.count; ++row, packed += v.width, to += each) {
     if (packed_whole(v)) {
-      transpose(packed, size(v.channels), all, v.channels, to, size(all));
+      transpose_to_short(packed, size(v.channels), all, v.channels, to);
       continue;
     }
     if (v.down.count * v.right.count < all) std::memset(to, 0, each * sizeof(float));  // taps that see nothing
