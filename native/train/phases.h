@@ -3,13 +3,14 @@
 #pragma once
 #include <cstddef>
 
+#include "base/inline.h"
 #include "base/shape.h"
 
 namespace ebnet {
 
 // A tap, or a place of the map: its phase, and the shift in whole strides.
 struct Split {
-  Split(int offset, int stride) {
+  EBNET_INLINE Split(int offset, int stride) {
     shift = offset >= 0 ? offset / stride : -((stride - 1 - offset) / stride);
     phase = offset - shift * stride;
   }
