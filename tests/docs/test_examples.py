@@ -69,6 +69,7 @@ def test_python_blocks_run(
     (tmp_path / "demo").mkdir()
     shutil.copy(tiny_run.packed, tmp_path / "demo" / "net.ebn")
     Image.fromarray(some_digits(10, "val").images[7, :, :, 0]).save(tmp_path / "demo" / "digit.png")
+    shutil.copy(tmp_path / "demo" / "digit.png", tmp_path)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
     assert blocks
