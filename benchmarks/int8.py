@@ -8,9 +8,7 @@ Ranges are calibrated with training images, as validation shows them; top-1 is o
 share of images whose class stays the same.
 """
 
-import argparse
 import json
-import os
 import tempfile
 from pathlib import Path
 
@@ -20,10 +18,10 @@ from rich.progress import track
 from rich.table import Table
 
 import ebnet
-from ebnet.errors import EbnetError
 from ebnet.recipe.settings import Data
 from ebnet.train.pictures import Pictures
-from ebnet.zoo import PREFIX, cards
+from ebnet.zoo import PREFIX
+from zoo_data import for_each_network, parser_for
 
 
 def compared(name: str, data: Data, calibration: int) -> dict[str, object]:
@@ -67,21 +65,10 @@ def show(networks: list[dict]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", action="append", default=[], metavar="NAME=FOLDER", help="may be repeated")
+    parser = parser_for(__doc__)
     parser.add_argument("--calibration", type=int, default=512, help="training images that ranges are taken from")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    folders = dict(place.split("=", 1) for place in arguments.data)
-    networks = []
-    for name, card in cards().items():
-        data = Data(**card.data)
-        if data.name in folders:
-            data = data.model_copy(update={"root": os.path.abspath(folders[data.name])})
-        try:
-            networks.append(compared(name, data, arguments.calibration))
-        except EbnetError as error:
-            networks.append({"network": name, "not_available": str(error)})
+    networks = for_each_network(arguments.data, lambda name, data: compared(name, data, arguments.calibration))
     if arguments.json:
         print(json.dumps(networks))
     else:

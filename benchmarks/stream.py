@@ -9,9 +9,7 @@ and the share of pictures whose class is that of fp32. 1262-2-4:8:8:16 with 4 ex
 is timed with each, in turn.
 """
 
-import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
@@ -23,11 +21,11 @@ from rich.progress import track
 from rich.table import Table
 
 import ebnet
-from ebnet.errors import EbnetError
 from ebnet.recipe.settings import Data
 from ebnet.train.pictures import Pictures
-from ebnet.zoo import PREFIX, cards
+from ebnet.zoo import PREFIX
 from peers import EXPERTS, NETWORK, SIDE
+from zoo_data import for_each_network, parser_for
 
 STREAMS = ("fp32", "fp16", "bf16")
 
@@ -84,21 +82,10 @@ def show(networks: list[dict], milliseconds: dict[str, dict[str, float]]) -> Non
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", action="append", default=[], metavar="NAME=FOLDER", help="may be repeated")
+    parser = parser_for(__doc__)
     parser.add_argument("--rounds", type=int, default=100, help="of the timing")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    folders = dict(place.split("=", 1) for place in arguments.data)
-    networks = []
-    for name, card in cards().items():
-        data = Data(**card.data)
-        if data.name in folders:
-            data = data.model_copy(update={"root": os.path.abspath(folders[data.name])})
-        try:
-            networks.append(agreement(name, data))
-        except EbnetError as error:
-            networks.append({"network": name, "not_available": str(error)})
+    networks = for_each_network(arguments.data, agreement)
     milliseconds = times(arguments.rounds)
     if arguments.json:
         print(json.dumps({"networks": networks, "milliseconds": milliseconds}))

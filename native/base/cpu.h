@@ -23,17 +23,6 @@ Isa requested_isa();
 
 // How wide the real-valued kernels' vectors are.
 enum class DenseLevel { scalar, simd128, neon, avx2, avx512 };
-// Those of this build.
-#if defined(EBNET_X86_64)
-inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512};
-#elif defined(EBNET_ARM64)
-inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::neon};
-#elif defined(EBNET_SIMD128)
-inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::simd128};
-#else
-inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar};
-#endif
-
 // The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
 DenseLevel dense_level(Isa isa);
 bool cpu_supports(DenseLevel level);
@@ -50,22 +39,35 @@ struct PerLevel {
     return kernels != nullptr ? *kernels : *scalar;
   }
 };
-#ifdef EBNET_X86_64
-#define EBNET_ON_X86_64(kernels) &(kernels)
-#else
 #define EBNET_ON_X86_64(kernels) nullptr
+#define EBNET_ON_ARM64(kernels) nullptr
+#define EBNET_ON_SIMD128(kernels) nullptr
+#if defined(EBNET_X86_64)
+#undef EBNET_ON_X86_64
+#define EBNET_ON_X86_64(kernels) &(kernels)
+#elif defined(EBNET_ARM64)
+#undef EBNET_ON_ARM64
+#define EBNET_ON_ARM64(kernels) &(kernels)
+#elif defined(EBNET_SIMD128)
+#undef EBNET_ON_SIMD128
+#define EBNET_ON_SIMD128(kernels) &(kernels)
 #endif
 
 // How the int8 layers multiply bytes.
 enum class Int8Level { scalar, simd128, neon, dotprod, avx2, vnni };
-// Those of this build.
+
+// The levels of this build.
 #if defined(EBNET_X86_64)
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::avx2, DenseLevel::avx512};
 inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar, Int8Level::avx2, Int8Level::vnni};
 #elif defined(EBNET_ARM64)
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::neon};
 inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar, Int8Level::neon, Int8Level::dotprod};
 #elif defined(EBNET_SIMD128)
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar, DenseLevel::simd128};
 inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar, Int8Level::simd128};
 #else
+inline constexpr DenseLevel kDenseLevels[] = {DenseLevel::scalar};
 inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar};
 #endif
 

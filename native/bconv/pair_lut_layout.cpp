@@ -120,24 +120,18 @@ struct Of {
 }  // namespace
 }  // namespace pair_lut
 
+// The three kernels of an instruction set: with at most 1, 2 or 4 blocks of output channels side by side.
+#define EBNET_PAIR_LUT(Set, set, run)                                                                          \
+  const Kernel k##Set##OneBlock = pair_lut::Of<pair_lut::k##Set, run, 1>::kernel(#set "-pair-lut-1", Isa::set);  \
+  const Kernel k##Set##TwoBlocks = pair_lut::Of<pair_lut::k##Set, run, 2>::kernel(#set "-pair-lut-2", Isa::set); \
+  const Kernel k##Set##FourBlocks = pair_lut::Of<pair_lut::k##Set, run, 4>::kernel(#set "-pair-lut-4", Isa::set);
+
 #if defined(EBNET_X86_64)
-template <int kMostBlocks>
-using Avx2 = pair_lut::Of<pair_lut::kAvx2, pair_lut::run_avx2, kMostBlocks>;
-const Kernel kAvx2OneBlock = Avx2<1>::kernel("avx2-pair-lut-1", Isa::avx2);
-const Kernel kAvx2TwoBlocks = Avx2<2>::kernel("avx2-pair-lut-2", Isa::avx2);
-const Kernel kAvx2FourBlocks = Avx2<4>::kernel("avx2-pair-lut-4", Isa::avx2);
+EBNET_PAIR_LUT(Avx2, avx2, pair_lut::run_avx2)
 #elif defined(EBNET_ARM64)
-template <int kMostBlocks>
-using Neon = pair_lut::Of<pair_lut::kNeon, pair_lut::run_neon, kMostBlocks>;
-const Kernel kNeonOneBlock = Neon<1>::kernel("neon-pair-lut-1", Isa::neon);
-const Kernel kNeonTwoBlocks = Neon<2>::kernel("neon-pair-lut-2", Isa::neon);
-const Kernel kNeonFourBlocks = Neon<4>::kernel("neon-pair-lut-4", Isa::neon);
+EBNET_PAIR_LUT(Neon, neon, pair_lut::run_neon)
 #elif defined(EBNET_SIMD128)
-template <int kMostBlocks>
-using Simd128 = pair_lut::Of<pair_lut::kSimd128, pair_lut::run_simd128, kMostBlocks>;
-const Kernel kSimd128OneBlock = Simd128<1>::kernel("simd128-pair-lut-1", Isa::simd128);
-const Kernel kSimd128TwoBlocks = Simd128<2>::kernel("simd128-pair-lut-2", Isa::simd128);
-const Kernel kSimd128FourBlocks = Simd128<4>::kernel("simd128-pair-lut-4", Isa::simd128);
+EBNET_PAIR_LUT(Simd128, simd128, pair_lut::run_simd128)
 #endif
 
 }  // namespace ebnet

@@ -7,16 +7,9 @@ namespace ebnet {
 namespace {
 
 const DenseKernels& kernels(DenseLevel level) {
-#ifdef EBNET_X86_64
-  if (level == DenseLevel::avx512) return kDenseAvx512;
-  if (level == DenseLevel::avx2) return kDenseAvx2;
-#elif defined(EBNET_ARM64)
-  if (level == DenseLevel::neon) return kDenseNeon;
-#elif defined(EBNET_SIMD128)
-  if (level == DenseLevel::simd128) return kDenseSimd128;
-#endif
-  (void)level;
-  return kDenseScalar;
+  return PerLevel<DenseKernels>{&kDenseScalar, EBNET_ON_X86_64(kDenseAvx2), EBNET_ON_X86_64(kDenseAvx512),
+                                EBNET_ON_ARM64(kDenseNeon), EBNET_ON_SIMD128(kDenseSimd128)}
+      .at(level);
 }
 
 // Blocks of output channels.

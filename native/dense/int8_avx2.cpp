@@ -63,10 +63,5 @@ inline Sixteen greater(Sixteen a, Sixteen b) { return _mm_max_epu8(a, b); }
 }  // namespace
 }  // namespace ebnet
 
+#define EBNET_INT8_KERNELS kInt8Avx2
 #include "dense/int8_vector.h"
-
-namespace ebnet {
-
-const Int8Kernels kInt8Avx2 = {conv, to_bytes, max_pool};
-
-}  // namespace ebnet

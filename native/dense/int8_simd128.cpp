@@ -77,10 +77,5 @@ inline Sixteen greater(Sixteen a, Sixteen b) { return wasm_u8x16_max(a, b); }
 }  // namespace
 }  // namespace ebnet
 
+#define EBNET_INT8_KERNELS kInt8Simd128
 #include "dense/int8_vector.h"
-
-namespace ebnet {
-
-const Int8Kernels kInt8Simd128 = {conv, to_bytes, max_pool};
-
-}  // namespace ebnet

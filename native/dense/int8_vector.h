@@ -1,5 +1,6 @@
 // The int8 layers on vectors of kLanes sums, written once. The file of a level gives, before it includes this:
 //
+//   EBNET_INT8_KERNELS                   the name of the level's table
 //   Ints, Reals, Weights                 kLanes int32, float, or runs of kInt8Run weights
 //   kLanes, kTilePixels, kTileBlocks     the sums of a tile stay in registers
 //   kLoneBlocks                          blocks of a tile of one pixel
@@ -228,4 +229,7 @@ void max_pool(const PoolShape& s, const std::uint8_t* input, size_t input_stride
 }
 
 }  // namespace
+
+const Int8Kernels EBNET_INT8_KERNELS = {conv, to_bytes, max_pool};
+
 }  // namespace ebnet

@@ -20,17 +20,12 @@ from ebnet.reproduce.chain import chain
 from ebnet.reproduce.records import Records
 from ebnet.reproduce.worker import work
 from ebnet.runs.directory import load_phase
+from tests.reproduce.generated import ONE_EPOCH_OF_STRIPES
 
 TINY = (
-    "data.name=generated",
-    "data.size=8",
-    "data.resize=8",
-    "data.memory_side=8",
-    "data.padding=1",
-    "schedule.epochs=1",
+    *ONE_EPOCH_OF_STRIPES,
     "schedule.warmup_epochs=0",
     "stage.stage2.epochs=1",
-    "schedule.batch_size=500",
     "network.arch=1111-0.125-1:1:1:1",
     "network.stem_width=8",
 )

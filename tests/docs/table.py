@@ -39,25 +39,14 @@ def _set(**values: str) -> str:
     return " ".join(f"--set {key.replace('__', '.')}={value}" for key, value in values.items())
 
 
-ONE_EPOCH = _set(
-    network__arch="1111-0.125-1:1:1:1",
-    network__experts="2",
-    schedule__epochs="1",
-    schedule__warmup_epochs="0",
-    schedule__milestones="[]",
-)
+_SMALL = {"network__arch": "1111-0.125-1:1:1:1", "schedule__epochs": "1", "schedule__warmup_epochs": "0"}
+ONE_EPOCH = _set(**_SMALL, network__experts="2", schedule__milestones="[]")
 SMALL_PHOTOGRAPHS = _set(schedule__batch_size="4", data__size="32", data__resize="36", data__workers="0")
 STRIPES = _set(schedule__batch_size="100", data__name="generated", data__size="16")
 STRIPES_IN_MEMORY = _set(
     data__name="generated", data__size="8", data__resize="8", data__memory_side="8", schedule__batch_size="500"
 )
-COMPARED = _set(
-    network__arch="1111-0.125-1:1:1:1",
-    network__stem_width="8",
-    schedule__epochs="1",
-    schedule__warmup_epochs="0",
-    stage__stage2__epochs="1",
-)
+COMPARED = _set(**_SMALL, network__stem_width="8", stage__stage2__epochs="1")
 TRIED = "--seeds 1 --jobs 1 " + _set(
     network__arch="1111-0.0625-1:1:1:1",
     schedule__epochs="1",

@@ -156,25 +156,23 @@ def test_the_references_steps_of_other_units(shape: Shape, seed: int) -> None:
     np.testing.assert_array_equal(result.bits, pack_planes(bits, case.next_groups))
 
 
+SEED_AND_STREAMS = st.tuples(st.integers(0, 2**32 - 1), *2 * [st.sampled_from(STREAM_TYPES)])
+
+
 @FEW
-@given(seed=st.integers(0, 2**32 - 1), types=st.tuples(*2 * [st.sampled_from(STREAM_TYPES)]), data=st.data())
-def test_a_kernel_equals_the_reference_in_other_units(
-    kernel: tuple[str, Runner], seed: int, types: tuple[str, str], data: st.DataObject
-) -> None:
-    name, run = kernel
+@given(data=st.data())
+def test_a_kernel_equals_the_reference_in_other_units(kernel: tuple[str, Runner], data: st.DataObject) -> None:
+    (name, run), (seed, *types) = kernel, data.draw(SEED_AND_STREAMS)
     case = with_another_unit(make_case(data.draw(shapes_for(name)), seed), seed)
     options = {"skip_type": types[0], "stream_type": types[1]}
     assert_equal(run_case(run, case, **options), run_case(native("reference"), case, **options))
 
 
 @FEW
-@given(seed=st.integers(0, 2**32 - 1), types=st.tuples(*2 * [st.sampled_from(STREAM_TYPES)]), data=st.data())
-def test_a_narrow_stream_is_rounded_where_it_is_stored(
-    kernel: tuple[str, Runner], seed: int, types: tuple[str, str], data: st.DataObject
-) -> None:
+@given(data=st.data())
+def test_a_narrow_stream_is_rounded_where_it_is_stored(kernel: tuple[str, Runner], data: st.DataObject) -> None:
     """Of a narrow skip what is read is exact; sums and signs are those of the values before they are rounded."""
-    name, run = kernel
-    skip_type, stream_type = types
+    (name, run), (seed, skip_type, stream_type) = kernel, data.draw(SEED_AND_STREAMS)
     dots = data.draw(st.booleans())
     case = make_case(data.draw(shapes_for(name)), seed)
     case.skip *= np.float32(10) ** np.random.default_rng(seed).integers(-9, 6, case.skip.shape).astype(np.float32)

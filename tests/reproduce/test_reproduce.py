@@ -17,16 +17,11 @@ from ebnet.reproduce.order import Order
 from ebnet.reproduce.records import Records
 from ebnet.reproduce.verdict import judge
 from ebnet.reproduce.worker import work
+from tests.reproduce.generated import ONE_EPOCH_OF_STRIPES
 
 TINY = (
-    "data.name=generated",
-    "data.size=8",
-    "data.resize=8",
-    "data.memory_side=8",
-    "data.padding=1",
-    "schedule.epochs=1",
+    *ONE_EPOCH_OF_STRIPES,
     "schedule.milestones=[]",
-    "schedule.batch_size=500",
     "network.stem=cifar",
     "network.arch=1111-0.0625-1:1:1:1",
     "network.stem_width=4",

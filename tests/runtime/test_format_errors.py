@@ -1,90 +1,15 @@
 """Every way a file can be wrong has its own name, and this page breaks a good file in each of these ways."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ebnet._native import ERRORS, Engine
 from ebnet.errors import FormatError
-from tests.runtime.tiny_file import (
-    TinyFile,
-    TinyInt8File,
-    TinyUnitsFile,
-    header_of,
-    rewritten,
-    tensor_bytes,
-    with_header,
-)
-
-Damage = Callable[[TinyFile], bytes]
-
-
-def header(change: Callable[[dict[str, Any]], object]) -> Damage:
-    """Change the parsed header."""
-
-    def damage(file: TinyFile) -> bytes:
-        content = file.content()
-        parsed = header_of(content)
-        change(parsed)
-        return rewritten(content, parsed)
-
-    return damage
-
-
-def raw_header(text: bytes) -> Damage:
-    return lambda file: with_header(file.content(), text)
-
-
-def op(index: int, **fields: Any) -> Damage:
-    """Set fields of one op (None removes one)."""
-
-    def damage(file: TinyFile) -> bytes:
-        for key, value in fields.items():
-            file.ops[index][key] = value
-            if value is None:
-                del file.ops[index][key]
-        return file.content()
-
-    return damage
-
-
-def ops(value: object) -> Damage:
-    return meta(program=value)
-
-
-def meta(**fields: Any) -> Damage:
-    def damage(file: TinyFile) -> bytes:
-        for key, value in fields.items():
-            file.metadata[key] = value
-        return file.content()
-
-    return damage
-
-
-def without_meta(key: str) -> Damage:
-    return header(lambda parsed: parsed["__metadata__"].pop(key))
-
-
-def preprocessing(**fields: Any) -> Damage:
-    def damage(file: TinyFile) -> bytes:
-        file.metadata["preprocessing"] |= fields
-        return file.content()
-
-    return damage
-
-
-def tensor(name: str, array: np.ndarray | None) -> Damage:
-    def damage(file: TinyFile) -> bytes:
-        if array is None:
-            del file.tensors[name]
-        else:
-            file.tensors[name] = array
-        return file.content()
-
-    return damage
+from tests.runtime.damage import Damage, Faults, header, meta, op, ops, preprocessing, raw_header, tensor, without_meta
+from tests.runtime.test_format_errors_later import INT8_FAULTS
+from tests.runtime.tiny_file import TinyFile, header_of, tensor_bytes, with_header
 
 
 def poisoned(value: float, dtype: type[np.floating] = np.float32) -> Damage:
@@ -101,22 +26,6 @@ def set_padding_bit(file: TinyFile) -> bytes:
     return file.content()
 
 
-def overflowing(file: TinyFile) -> bytes:
-    """A scale whose product with the step is beyond a float."""
-    file.ops[2]["int8"] = [1e20, 0]
-    file.tensors["b.norm"] = np.full((2, 2), 1e25, np.float32)
-    return file.content()
-
-
-def too_many_inputs(file: TinyFile) -> bytes:
-    """Of one sum: they could overflow 32 bits."""
-    file.ops[0] |= {"out": 1000}
-    file.tensors["a.weight"] = np.zeros((1000, 3, 3, 3), np.int8)
-    file.tensors["a.norm"] = np.zeros((2, 1000), np.float32)
-    file.ops[2] |= {"kernel": 15, "pad": 7}
-    return file.content()
-
-
 def long_program(file: TinyFile) -> bytes:
     file.ops = [{"op": "global_pool", "in": [0]}] * 5000
     return file.content()
@@ -124,7 +33,7 @@ def long_program(file: TinyFile) -> bytes:
 
 REALS = np.zeros((2, 4), np.float32)
 TREE = b"[" * 40 + b"]" * 40
-FAULTS: list[tuple[str, Damage]] = [
+FAULTS: Faults = [
     ("FileTooSmall", lambda file: b"\x01\x02\x03"),
     ("HeaderTooLarge", lambda file: (2**62).to_bytes(8, "little") + b"{}"),
     ("HeaderLengthInvalid", lambda file: (1000).to_bytes(8, "little") + b"{}"),
@@ -251,51 +160,6 @@ FAULTS: list[tuple[str, Damage]] = [
     ("FieldTypeWrong", meta(network={"widths": [[1]]})),
 ]
 
-INT8_FAULTS: list[tuple[str, Damage]] = [
-    ("FieldUnknown", meta(version="1")),
-    ("FieldUnknown", op(1, int8=[0.1, 0])),
-    ("FieldUnknown", op(4, int8=[0.1, 0])),
-    ("FieldTypeWrong", op(2, int8=0.1)),
-    ("FieldTypeWrong", op(2, int8=[0.1])),
-    ("FieldTypeWrong", op(2, int8=[0.1, 0, 0])),
-    ("FieldTypeWrong", op(2, int8=[0.1, "0"])),
-    ("FieldTypeWrong", op(2, int8={})),
-    ("FieldTypeWrong", op(2, int8=True)),
-    ("FieldChoiceUnknown", op(0, int8="bytes")),
-    ("ValueReferenceInvalid", op(2, int8="pixels")),
-    ("FieldOutOfRange", op(2, int8=[0, 0])),
-    ("FieldOutOfRange", op(2, int8=[-0.1, 0])),
-    ("FieldOutOfRange", op(2, int8=[1e-40, 0])),
-    ("FieldOutOfRange", op(2, int8=[1e300, 0])),
-    ("FieldOutOfRange", op(2, int8=[0.1, -1])),
-    ("FieldOutOfRange", op(2, int8=[0.1, 256])),
-    ("FieldOutOfRange", op(2, int8=[0.1, 0.5])),
-    ("TensorTypeWrong", op(2, int8=None)),
-    ("TensorTypeWrong", tensor("b.weight", np.zeros((2, 4, 3, 3), np.float16))),
-    ("TensorTypeWrong", tensor("b.weight", np.zeros((2, 4, 3, 3), np.uint8))),
-    ("TensorTypeWrong", tensor("c.bits", np.zeros((2, 6, 4), np.int8))),
-    ("TensorTypeWrong", tensor("b.norm", np.zeros((2, 2), np.int8))),
-    ("TensorShapeWrong", tensor("b.weight", np.zeros((2, 4, 1, 1), np.int8))),
-    ("TensorShapeWrong", tensor("h.scale", np.zeros(3, np.float16))),
-    ("TensorMissing", tensor("h.scale", None)),
-    ("TensorNotFinite", tensor("h.scale", np.full(4, np.nan, np.float16))),
-    ("TensorNotFinite", tensor("b.norm", np.full((2, 2), np.inf, np.float32))),
-    ("TensorOutOfRange", tensor("b.weight", np.full((2, 4, 3, 3), 65, np.int8))),
-    ("TensorOutOfRange", tensor("b.weight", np.full((2, 4, 3, 3), -128, np.int8))),
-    ("TensorOutOfRange", overflowing),
-    ("FieldOutOfRange", too_many_inputs),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "damage"), INT8_FAULTS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(INT8_FAULTS)]
-)
-def test_named_error_of_an_int8_file(name: str, damage: Damage) -> None:
-    assert Engine.load_memory(TinyInt8File().content(), 1).classes == 4
-    with pytest.raises(FormatError) as caught:
-        Engine.load_memory(damage(TinyInt8File()), 1)
-    assert caught.value.code == name, caught.value  # type: ignore[attr-defined]
-
 
 @pytest.mark.parametrize(("name", "damage"), FAULTS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(FAULTS)])
 def test_named_error(name: str, damage: Damage) -> None:
@@ -339,33 +203,3 @@ def test_hostile_names_are_printable_in_messages() -> None:
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 300
     assert len(tensor_bytes(content)) > 0
-
-
-UNIT_FAULTS: list[tuple[str, Damage]] = [
-    ("FieldUnknown", meta(version="1")),
-    ("FieldUnknown", meta(version="2")),
-    ("FieldUnknown", op(0, shift=True)),
-    ("FieldUnknown", op(10, act_last=True)),
-    ("FieldTypeWrong", op(4, shift=1)),
-    ("FieldTypeWrong", op(4, after="true")),
-    ("FieldTypeWrong", op(4, act_last=[True])),
-    ("FieldTypeWrong", op(4, expert_scales={})),
-    ("FieldOutOfRange", op(7, expert_scales=True)),
-    ("TensorShapeWrong", op(4, expert_scales=False)),
-    ("TensorShapeWrong", tensor("c.scale", np.zeros(6, np.float32))),
-    ("TensorShapeWrong", tensor("c.shift", np.zeros(5, np.float32))),
-    ("TensorMissing", tensor("c.after", None)),
-    ("TensorUnused", op(4, shift=None)),
-    ("TensorNotFinite", tensor("c.shift", np.full(6, np.inf, np.float32))),
-    ("TensorTypeWrong", tensor("c.after", np.zeros(6, np.uint8))),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "damage"), UNIT_FAULTS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(UNIT_FAULTS)]
-)
-def test_named_error_of_a_file_with_other_units(name: str, damage: Damage) -> None:
-    assert Engine.load_memory(TinyUnitsFile().content(), 1).classes == 4
-    with pytest.raises(FormatError) as caught:
-        Engine.load_memory(damage(TinyUnitsFile()), 1)
-    assert caught.value.code == name, caught.value  # type: ignore[attr-defined]

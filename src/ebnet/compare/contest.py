@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from ebnet.compare.budget import Equal, Fitted, fitted
 from ebnet.compare.contestants import Contestant
 from ebnet.recipe.settings import Recipe, load_recipe
-from ebnet.reproduce.chain import Link, chain
+from ebnet.reproduce.chain import Link, links_of
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,8 @@ class Contest:
 
     def links(self) -> list[Link]:
         """All phases, each once, seed by seed, so that stopping early leaves whole seeds."""
-        found: dict[str, Link] = {}
-        for seed in range(self.seeds):
-            for contestant in self.contestants:
-                for link in chain(self.recipe_of(contestant, seed)):
-                    found.setdefault(link.key, link)
-        return list(found.values())
+        pairs = ((seed, contestant) for seed in range(self.seeds) for contestant in self.contestants)
+        return links_of(self.recipe_of(contestant, seed) for seed, contestant in pairs)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)

@@ -6,6 +6,7 @@ of work, trained once.
 """
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,6 +46,15 @@ def chain(recipe: Recipe) -> tuple[Link, ...]:
         part = _up_to(recipe, recipe.stages[:count])
         links += (Link(_key(part), recipe.stages[count - 1], part, links),)
     return links
+
+
+def links_of(recipes: Iterable[Recipe]) -> list[Link]:
+    """The phases of all recipes, each once, in the recipes' order."""
+    found: dict[str, Link] = {}
+    for recipe in recipes:
+        for link in chain(recipe):
+            found.setdefault(link.key, link)
+    return list(found.values())
 
 
 def _key(recipe: Recipe) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
-from ebnet.reproduce.chain import Link, chain
+from ebnet.reproduce.chain import Link, links_of
 from ebnet.reproduce.claim import load_claim
 
 
@@ -49,14 +49,12 @@ class Order:
 
     def links(self) -> list[Link]:
         """All phases, each once, claim by claim and seed by seed, so that stopping early leaves whole seeds."""
-        found: dict[str, Link] = {}
-        for name in self.claims:
-            claim = load_claim(name)
-            for seed in range(claim.first_seed, claim.first_seed + (self.seeds or claim.seeds)):
-                for variant in claim.variants:
-                    for link in chain(claim.recipe_of(variant, seed, self.overrides)):
-                        found.setdefault(link.key, link)
-        return list(found.values())
+        return links_of(
+            claim.recipe_of(variant, seed, self.overrides)
+            for claim in map(load_claim, self.claims)
+            for seed in range(claim.first_seed, claim.first_seed + (self.seeds or claim.seeds))
+            for variant in claim.variants
+        )
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)
