@@ -18,7 +18,7 @@ help: ## list the targets
 
 setup: $(VENV)/.installed ## install everything into .venv: some minutes once, then only what changed
 
-demo: setup ## train, pack, verify, time and report on real digits, offline: about 3 minutes of one core
+demo: setup ## train, pack, verify, time and report on real digits, offline: half a minute after set-up
 	$(BIN)/ebnet demo
 
 test: lint types ## the checks and all quick tests: at most 6 minutes on two cores
