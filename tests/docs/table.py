@@ -89,7 +89,7 @@ SHORTER = [
         "",
         {" --real-time --plot latency.svg": ""},
     ),
-    Shorter(r"chrt -f 10 python benchmarks/callers\.py", "one round", "--rounds 1"),
+    Shorter(r"python benchmarks/callers\.py", "one round", "--rounds 1"),
     Shorter(r"python benchmarks/throughput\.py", "one thread", "--threads 1"),
     Shorter(r"python benchmarks/training\.py", "one round of one small network", "evidence --rounds 1"),
     Shorter(r"python benchmarks/search\.py", "three seeds instead of 200", "--seeds 3"),
