@@ -5,8 +5,9 @@
 Every run has the same images in the same order, the same number of epochs of Stage I and, apart from the idea, the
 settings of the recipe. `one` goes on with one expert: what experts have to beat. `paper` is the paper's routing, `ours`
 that of `[routing]`; other ideas are added to ours, unless their name says `alone`. Ideas that are no setting of the
-recipe live here, because they did not help. The file is written after each run; a second call goes on with what is
-missing, and prints what is there: mean accuracies, and the mean difference from one expert with its standard error.
+recipe live here; results/pilots says which of them were tried so far. The file is written after each run; a second
+call goes on with what is missing, and prints what is there: mean accuracies, and the mean difference from one expert
+with its standard error.
 """
 
 import argparse

@@ -99,6 +99,12 @@ def test_the_run_takes_over_structure_and_size(tmp_path: Path) -> None:
     assert fitted(recipe) == recipe
 
 
+def test_a_network_for_grey_images_is_told(tmp_path: Path) -> None:
+    start = {"data.root": str(write_digits(tmp_path, 20)), "stage.stage2.start": "zoo:digits-e4"}
+    with pytest.raises(CheckpointError, match=r"zoo:digits-e4 sees images of 1 channels, and those of .* have 3"):
+        fitted(load_recipe("fine-tune", start))
+
+
 def test_without_a_network_there_is_nothing_to_tune() -> None:
     command = [sys.executable, "-m", "ebnet", "train", "fine-tune", "--data", "photos"]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ebnet.data import open_dataset
 from ebnet.data.dataset import Dataset
+from ebnet.errors import CheckpointError
 from ebnet.images import upright_size
 from ebnet.packing.preprocessing import complete_preprocessing
 from ebnet.packing.source import open_packable
@@ -50,6 +51,12 @@ def _like_network(recipe: Recipe, start: str) -> Recipe:
     """Sizes and structure of the network that the run begins with."""
     source = open_packable(start)
     seen = complete_preprocessing(source.preprocessing, source.model.config)
+    images = open_dataset(recipe.data.name, recipe.data.root)
+    if images.channels != seen["in_channels"]:
+        raise CheckpointError(
+            f"{start} sees images of {seen['in_channels']} channels, and those of {recipe.data.root} have "
+            f"{images.channels}; begin with a network of as many"
+        )
     size, whole = seen["size"], round(seen["size"] * seen["resize"] / seen["crop"])
     structure = source.model.config.to_dict()
     return recipe.changed(
@@ -58,7 +65,7 @@ def _like_network(recipe: Recipe, start: str) -> Recipe:
             "data.size": size,
             "data.mean": seen["mean"],
             "data.std": seen["std"],
-            **_kept(recipe, open_dataset(recipe.data.name, recipe.data.root), whole),
+            **_kept(recipe, images, whole),
             **{f"network.{key}": value for key, value in structure.items() if key in Network.model_fields},
         }
     )
