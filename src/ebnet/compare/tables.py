@@ -22,7 +22,9 @@ def standings_table(contest: Contest, rows: list[Standing]) -> Table:
     title = f"{contest.recipe}, equal {contest.equal}, {seeds} paired seed{'' if seeds == 1 else 's'}"
     table = Table(title=title, box=SIMPLE, padding=(0, 1, 0, 0))
     for column in COLUMNS:
-        table.add_column(column, justify="left" if column in ("method", "network") else "right", no_wrap=True)
+        is_text = column in ("method", "network")
+        # Where the terminal is narrow the network's name is folded, and no number cut.
+        table.add_column(column, justify="left" if is_text else "right", no_wrap=column != "network", overflow="fold")
     for row in rows:
         table.add_row(*cells(row))
     return table

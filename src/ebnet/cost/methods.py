@@ -50,7 +50,7 @@ def method_values(method: Method) -> dict[str, Any]:
 def methods_table() -> Table:
     """All rows, narrow enough for 80 columns."""
     title = "Published, and as we count: 224x224, BOPs in 1e9, FLOPs in 1e8"
-    table = Table(title=title, box=SIMPLE, padding=(0, 0, 0, 1))
+    table = Table(title=title, box=SIMPLE, padding=0, pad_edge=False)
     for title in ("network", "year", "bits", "top-1", "BOPs", "ours", "FLOPs", "ours", "MB", "ours"):
         table.add_column(title, justify="left" if title == "network" else "right", no_wrap=True)
     for method in METHODS:
