@@ -30,7 +30,8 @@ from cpu import cpu_name, pinned
 
 HERE = Path(__file__).parent.parent
 SET_UPS: dict[str, tuple[str, dict[str, Any]]] = {
-    "evidence": ("evidence-short", {}),
+    "evidence": ("evidence", {}),
+    "evidence-short": ("evidence-short", {}),
     "demo": ("demo", {}),
     "imagenette": ("imagenette", {}),
     "cifar": (

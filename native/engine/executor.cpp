@@ -122,6 +122,8 @@ void Executor::run_op(std::size_t index, int count) {
       return pool(index, count);
     case OpKind::Concat:
       return concat(index, count);
+    case OpKind::Sum:
+      return sum(index, count);
     case OpKind::Binary:
       return binary(index, count);
     case OpKind::GlobalPool:
@@ -178,6 +180,28 @@ void Executor::concat(std::size_t index, int count) {
     }
     channel += channels;
   }
+}
+
+// In the order of the inputs.
+void Executor::sum(std::size_t index, int count) {
+  const Op& op = model_.program.ops[index];
+  const ValuePlan& to = plan_.values[index + 1];
+  const std::size_t channels = z(to.channels);
+  over_rows(count, to.height, plan_.ops[index].work, nullptr, [&](int slot, int begin, int end, int) {
+    for (std::size_t p = z(begin) * z(to.width); p < z(end) * z(to.width); ++p) {
+      float* result = value(slot, index + 1) + p * to.stride;
+      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+        const auto input = z(op.inputs[k]);
+        const float* from = value(slot, input) + p * plan_.values[input].stride;
+        const float factor = op.factors[k];
+        if (k == 0) {
+          for (std::size_t c = 0; c < channels; ++c) result[c] = factor * from[c];
+        } else {
+          for (std::size_t c = 0; c < channels; ++c) result[c] += factor * from[c];
+        }
+      }
+    }
+  });
 }
 
 void Executor::global_pool(std::size_t index, int count) {

@@ -42,6 +42,7 @@ class Executor {
   void conv(std::size_t index, int count);
   void pool(std::size_t index, int count);
   void concat(std::size_t index, int count);
+  void sum(std::size_t index, int count);
   void global_pool(std::size_t index, int count);
   void linear_op(std::size_t index, int count);
   void int8_op(std::size_t index, int count);

@@ -16,7 +16,7 @@ namespace ebnet {
 namespace {
 
 constexpr const char* kFormat = "ebnet";
-constexpr const char* kVersions[] = {"1", "2", "3"};
+constexpr const char* kVersions[] = {"1", "2", "3", "4"};
 
 constexpr std::size_t kLongestLabel = 256;  // bytes
 constexpr int kLargestResize = 1 << 15;     // only its share in the crop is ever used
@@ -200,7 +200,7 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   const auto known = std::find(std::begin(kVersions), std::end(kVersions), version);
   if (known == std::end(kVersions)) {
     fail(Error::FormatVersionUnsupported, "version " + quoted(version) + " of the format; this program reads " +
-                                              kVersions[0] + " to " + kVersions[2]);
+                                              kVersions[0] + " to " + *std::prev(std::end(kVersions)));
   }
   Model model;
   model.file_bytes = source->size();

@@ -82,6 +82,12 @@ class Planner {
         planned.copies.assign(op.inputs.size(), true);
         for (const int other : op.inputs) check_same(plan_.values[z(other)], output, where);
         break;
+      case OpKind::Sum:
+        output.height = input.height;
+        output.width = input.width;
+        for (const int other : op.inputs) check_same(plan_.values[z(other)], output, where);
+        planned.macs = static_cast<double>(output.pixels()) * op.out_channels * static_cast<double>(op.inputs.size());
+        break;
       case OpKind::GlobalPool:
         break;
       case OpKind::Linear:

@@ -10,7 +10,7 @@ namespace ebnet {
 
 namespace {
 
-constexpr int kMaxConcat = 16;
+constexpr int kMostInputs = 16;  // of a concatenation or a sum
 constexpr std::size_t kLongestName = 256;
 constexpr double kLeastStep = 1e-30;
 
@@ -20,8 +20,8 @@ struct KindName {
 };
 constexpr KindName kKinds[] = {
     {OpKind::Conv, "conv"},     {OpKind::MaxPool, "maxpool"}, {OpKind::AvgPool, "avgpool"},
-    {OpKind::Concat, "concat"}, {OpKind::Binary, "binary"},   {OpKind::GlobalPool, "global_pool"},
-    {OpKind::Linear, "linear"},
+    {OpKind::Concat, "concat"}, {OpKind::Sum, "sum"},         {OpKind::Binary, "binary"},
+    {OpKind::GlobalPool, "global_pool"}, {OpKind::Linear, "linear"},
 };
 
 OpKind kind_of(const json::Value& value, const std::string& where) {
@@ -45,6 +45,8 @@ Fields fields_of(OpKind kind, const json::Value& value, const std::string& where
     case OpKind::Concat:
     case OpKind::GlobalPool:
       return {value, where, {"op", "in"}};
+    case OpKind::Sum:
+      return {value, where, {"op", "in", "factors"}};
     case OpKind::Binary:
       return {value,
               where,
@@ -85,6 +87,7 @@ class Reader {
       op.out_channels = op.in_channels;
     }
     if (op.kind == OpKind::Binary) read_binary(op, fields);
+    if (op.kind == OpKind::Sum) read_sum(op, fields);
     if (fields.has("int8")) read_int8(op, fields);
     const bool makes_vector = op.kind == OpKind::GlobalPool || op.kind == OpKind::Linear;
     program_.values.push_back({!makes_vector, op.out_channels});
@@ -121,13 +124,21 @@ class Reader {
 
   void read_inputs(Op& op, const Fields& fields) {
     const json::Value& list = fields.list("in");
-    const bool concat = op.kind == OpKind::Concat;
+    const bool several = op.kind == OpKind::Concat || op.kind == OpKind::Sum;
     const std::size_t count = list.items.size();
-    if (concat ? (count < 1 || count > kMaxConcat) : count != 1) {
+    if (several ? (count < 1 || count > kMostInputs) : count != 1) {
       fail(Error::ValueReferenceInvalid, fields.where() + ": " + std::to_string(count) + " inputs");
     }
     for (const json::Value& item : list.items) {
-      op.in_channels += use(item, op.kind != OpKind::Linear, fields.where()).channels;
+      const int channels = use(item, op.kind != OpKind::Linear, fields.where()).channels;
+      if (op.kind != OpKind::Sum) {
+        op.in_channels += channels;
+      } else if (op.inputs.empty()) {
+        op.in_channels = channels;
+      } else if (channels != op.in_channels) {
+        fail(Error::ChannelsMismatch, fields.where() + ": a sum of " + std::to_string(op.in_channels) + " and " +
+                                          std::to_string(channels) + " channels");
+      }
       op.inputs.push_back(static_cast<int>(item.number));
     }
     if (op.in_channels > limits_.channels) {
@@ -167,6 +178,20 @@ class Reader {
     if (skip.channels != op.out_channels) {
       fail(Error::ChannelsMismatch, fields.where() + ": the skip has " + std::to_string(skip.channels) +
                                         " channels, the result " + std::to_string(op.out_channels));
+    }
+  }
+
+  void read_sum(Op& op, const Fields& fields) {
+    if (version_ < kSumsVersion) {
+      fail(Error::OpUnknown, fields.where() + ": unknown to version " + std::to_string(version_) + " of the format");
+    }
+    for (const double factor : fields.numbers("factors")) {
+      op.factors.push_back(static_cast<float>(factor));
+      if (!std::isfinite(op.factors.back())) fail(Error::FieldOutOfRange, fields.where() + ": a factor is no float");
+    }
+    if (op.factors.size() != op.inputs.size()) {
+      fail(Error::FieldOutOfRange, fields.where() + ": " + std::to_string(op.factors.size()) + " factors of " +
+                                       std::to_string(op.inputs.size()) + " inputs");
     }
   }
 

@@ -12,7 +12,7 @@
 
 namespace ebnet {
 
-enum class OpKind { Conv, MaxPool, AvgPool, Concat, Binary, GlobalPool, Linear };
+enum class OpKind { Conv, MaxPool, AvgPool, Concat, Sum, Binary, GlobalPool, Linear };
 
 const char* op_kind_name(OpKind kind);
 
@@ -33,6 +33,7 @@ struct Op {
   // Binary, from version 3 on: a shift before the activation, one after it, the activation after the skip, and scales of
   // each expert's own.
   bool shift = false, after = false, act_last = false, expert_scales = false;
+  std::vector<float> factors;  // Sum: of each input
   bool int8 = false;  // Conv and Linear: their weights
   ByteCode code;      // int8: of the bytes it reads
 
@@ -56,8 +57,9 @@ struct Program {
   int binary_layers() const;
 };
 
-// The versions of the format: the second has int8 layers, the third also the binary units of other papers.
-inline constexpr int kInt8Version = 2, kUnitsVersion = 3;
+// The versions of the format: the second has int8 layers, the third also the binary units of other papers, the fourth
+// also sums.
+inline constexpr int kInt8Version = 2, kUnitsVersion = 3, kSumsVersion = 4;
 
 // Reads and verifies all that does not depend on the input's size.
 Program read_program(const json::Value& text, int in_channels, int version, const Limits& limits);

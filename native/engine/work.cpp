@@ -20,6 +20,8 @@ double work_of(const Op& op, const OpPlan& planned, const ValuePlan& input, cons
       return written * (op.kernel * op.kernel + 1);
     case OpKind::Concat:
       return 2 * written;
+    case OpKind::Sum:
+      return planned.macs + written;
     case OpKind::GlobalPool:
       break;
   }

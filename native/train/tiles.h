@@ -8,10 +8,10 @@ namespace {
 // A tile of kTileRows x 2 vectors leaves registers for its operands: 12 of 16 with up to 8 lanes, 24 of 32 with 16.
 constexpr int kTileRows = kLanes == 16 ? 12 : 6;
 
-// Calls run(rows, first) for `count` rows in tiles as even as possible: 8 are 4 + 4, not 6 + 2.
+// Calls run(rows, first) for `count` rows in tiles of at most so many, as even as possible: 8 are 4 + 4, not 6 + 2.
 template <typename Run>
-void for_tiles(int count, Run run) {
-  const int tiles = (count + kTileRows - 1) / kTileRows;
+void for_tiles(int count, Run run, int most = kTileRows) {
+  const int tiles = (count + most - 1) / most;
   for (int tile = 0, first = 0; tile < tiles; ++tile) {
     const int rows = (count - first + tiles - tile - 1) / (tiles - tile);
     run(rows, first);

@@ -16,6 +16,15 @@ const UnitKernels& kernels(DenseLevel level) {
   return PerLevel<UnitKernels>{&kUnitPortable, EBNET_ON_X86_64(kUnitAvx2), EBNET_ON_X86_64(kUnitAvx512)}.at(level);
 }
 
+// The level's own, unless the CPU has an instruction for it that not all of the level have.
+SignSums sign_sums(DenseLevel level) {
+#ifdef EBNET_X86_64
+  static const bool counts = __builtin_cpu_supports("avx512vpopcntdq") != 0;
+  if (level == DenseLevel::avx512 && counts) return sign_sums_vpopcnt;
+#endif
+  return kernels(level).sign_sums;
+}
+
 std::size_t size(int value) { return static_cast<std::size_t>(value); }
 
 constexpr std::size_t kConvBehind = 16;  // numbers behind the last of c: a vector
@@ -249,8 +258,9 @@ bool unit_forward(const UnitLayer& layer, const UnitForward& io, int threads, De
     if (!finite) return false;
   }
   const Order order(io.chosen, layer.batch, layer.experts);
+  const SignSums sums_of_signs = sign_sums(level);
   in_parts(layer.batch, threads, [&](int, int first, int last) {
-    kernel.forward(layer, io, kept, order.samples(), first, last, scratch(kernel.forward_floats(layer)));
+    kernel.forward(layer, io, kept, order.samples(), first, last, sums_of_signs, scratch(kernel.forward_floats(layer)));
   });
   return true;
 }
@@ -262,7 +272,7 @@ void unit_backward(const UnitLayer& layer, const UnitBackward& io, int threads, 
   const SamplesByExpert samples = order.samples();
   const std::size_t in = size(layer.shape.in_channels), batch = size(layer.batch);
   const std::size_t weights = size(layer.shape.out_channels) * size(layer.shape.in_per_group() * layer.shape.taps());
-  const std::size_t packed = layer.gate == nullptr ? 0 : size(layer.experts) * kernel.packed_floats(layer);
+  const std::size_t packed = layer.gate == nullptr ? 0 : size(layer.experts) * kernel.direction_floats(layer);
   const int parts = std::max(1, std::min(threads, layer.batch));
 
   const auto carve = [&](float* base, UnitSums& sums, float*& directions, float*& partial, float*& terms) {
@@ -278,10 +288,10 @@ void unit_backward(const UnitLayer& layer, const UnitBackward& io, int threads, 
   const std::size_t floats = carve(nullptr, sums, directions, partial, terms);
   carve(shared_scratch(floats), sums, directions, partial, terms);
 
-  if (layer.gate != nullptr) {
+  if (packed > 0) {
     const int groups = layer.shape.groups, count = layer.experts * groups;
     in_parts(count, threads, [&](int, int first, int last) {
-      float* memory = scratch(kernel.packed_floats(layer));
+      float* memory = scratch(kernel.direction_scratch(layer));
       for (int i = first; i < last; ++i) kernel.pack_directions(layer, i / groups, i % groups, memory, directions);
     });
   }

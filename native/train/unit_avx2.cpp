@@ -5,7 +5,8 @@
 
 namespace ebnet {
 
-const UnitKernels kUnitAvx2 = {forward_floats,  backward_floats, packed_floats, moments,        choose, forward,
-                               pack_directions, backward,        means_gradient, outer, finish};
+const UnitKernels kUnitAvx2 = {forward_floats, backward_floats, direction_floats, direction_scratch, moments,
+                               choose,         forward,         run_sign_sums,    pack_directions,   backward,
+                               means_gradient, outer,           finish};
 
 }  // namespace ebnet

@@ -12,57 +12,10 @@
 #include "train/unit_gradient.h"
 #include "train/unit_input.h"
 #include "train/unit_moments.h"
+#include "train/unit_output.h"
 
 namespace ebnet {
 namespace {
-
-inline Vector conv_at(const UnitLayer& layer, const void* conv, size_t place, size_t count) {
-  if (!layer.counts()) {
-    const float* from = static_cast<const float*>(conv) + place;
-    return count < kLanes ? load_some(from, count) : load(from);
-  }
-  const std::int16_t* from = static_cast<const std::int16_t*>(conv) + place;
-  Counts counts = {};
-  if (count < kLanes) {
-    std::memcpy(&counts, from, count * sizeof(std::int16_t));
-  } else {
-    std::memcpy(&counts, from, sizeof counts);
-  }
-  return __builtin_convertvector(counts, Vector);
-}
-
-// One sample's band of one group: dy [row][position] to dc [position][row]; the sums grow by channel, repeated.
-struct OutputSums {
-  float *slope, *scale, *bias;
-};
-
-inline void output_gradient(const UnitLayer& layer, const View& v, const float* dy, int positions, size_t conv_place,
-                            const void* conv, const float* numbers, const OutputSums& sums, float* dc) {
-  transpose(dy, size(v.map()), v.rows, positions, dc, size(v.rows));
-  const size_t each = Repeated::floats(v.rows), count = size(positions) * size(v.rows);
-  for_channels(count, v.rows, [&](size_t first, size_t period, int at) {
-    const Vector scale = load(numbers + at), bias = load(numbers + each + at), slope = load(numbers + 2 * each + at);
-    Vector of_slope = {}, of_scale = {}, of_bias = {};
-    for (size_t i = first; i < count; i += period) {
-      const Vector d = load_some(dc + i, count - i), c = conv_at(layer, conv, conv_place + i, count - i);
-      const Vector z = c * scale + bias, dz = z > Vector{} ? d : d * slope;
-      of_slope += z > Vector{} ? Vector{} : d * z;
-      of_scale += dz * c;
-      of_bias += dz;
-      store_some(dc + i, dz * scale, count - i);
-    }
-    add_at(sums.slope + at, of_slope);
-    add_at(sums.scale + at, of_scale);
-    add_at(sums.bias + at, of_bias);
-  });
-}
-
-// [position][row] into the middle of [line][column][row] with its zeros around.
-inline void lay_out(const View& v, const float* tight, int lines, float* dc) {
-  const size_t row = size(v.out_w * v.rows), line = size(v.dc_columns() * v.rows);
-  dc += size(v.back_h) * line + size(v.back_w * v.rows);
-  for (int y = 0; y < lines; ++y) std::memcpy(dc + size(y) * line, tight + size(y) * row, row * sizeof(float));
-}
 
 struct BackwardMemory {
   explicit BackwardMemory(const View& v, const UnitLayer& layer, float* scratch) : carver(scratch) {
@@ -72,9 +25,12 @@ struct BackwardMemory {
     runs = reinterpret_cast<Run*>(carver.take(6 * size(taps_of(v))));
     normals = carver.take(Normals::floats(v));
     packed = carver.take(packed_floats(v));
-    strips = carver.take(size(v.groups * strips_of(v)) * strip_floats(v));
-    total = carver.take(size(v.groups) * group_floats(v));
-    mask = carver.take(layer.binary_weights ? size(v.groups) * group_floats(v) : 0);
+    segments = reinterpret_cast<Segment*>(carver.take(6 * size(layer.experts)));
+    const bool rows_first = batch_in_one_piece(layer, v);
+    strips = carver.take(size(rows_first ? layer.experts : 1) * strips_of_expert(v));
+    const size_t of_rows_first = size(layer.experts * kTileRows) * v.width;
+    total = carver.take(rows_first ? of_rows_first : size(v.groups) * group_floats(v));
+    directions = carver.take(rows_first && layer.gate != nullptr ? of_rows_first : 0);
     numbers = carver.take(3 * size(v.wide_rows));
     repeated = carver.take(3 * of_rows);
     sums = carver.take(chunk * (3 * of_rows + 2 * of_channels));
@@ -85,11 +41,13 @@ struct BackwardMemory {
     hat = carver.take(chunk * hat_floats(v));
     dseen = carver.take(chunk * v.seen + kLanes);
   }
+  static size_t strips_of_expert(const View& v) { return size(v.groups * strips_of(v)) * strip_floats(v); }
   Carver carver;
   Place* places;
   Tap* taps;
   Run* runs;
-  float *normals, *packed, *strips, *total, *mask, *numbers, *repeated, *sums, *scores;
+  Segment* segments;
+  float *normals, *packed, *strips, *total, *directions, *numbers, *repeated, *sums, *scores;
   float *tight, *dc, *seen, *hat, *dseen;
 };
 
@@ -103,63 +61,115 @@ class Backward {
   Backward(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept, const UnitSums& sums,
            const float* directions, float* scratch)
       : layer_(layer), io_(io), kept_(kept), sums_(sums), directions_(directions), v_(view_of(layer.shape)),
-        memory_(v_, layer, scratch), normals_(layer, v_, kept, memory_.normals) {
+        rows_first_(batch_in_one_piece(layer, v_)), memory_(v_, layer, scratch),
+        normals_(layer, v_, kept, memory_.normals) {
     // Image outside of all that is seen, or between what bands see, has no gradient.
     const int reach = (v_.down.count - 1) * v_.dilation_h, last = (v_.out_h - 1) * v_.stride_h - v_.top + reach;
     clear_ = v_.top < 0 || used_of(v_) < v_.in_w || last < v_.in_h - 1 || v_.stride_h > reach + 1;
   }
 
-  void expert(int expert, const int* order, int count, float* dtheta) {
-    const size_t of_group = group_floats(v_);
-    masked_ = false;
-    expert_ = expert;
+  // The weight gradient of the expert of order[first] goes to `shared` if given.
+  void samples(const SamplesByExpert& samples, int first, int last, float* shared) {
+    segment_count_ = 0;
+    for_experts(layer_.experts, samples, first, last, [&](int expert, int begin, int end) {
+      float* own = io_.dtheta + weights_of(layer_, v_, expert, 0, 0);
+      Segment& s = memory_.segments[segment_count_++];
+      s = {expert, begin - first, end - begin, true, begin == first && shared != nullptr ? shared : own};
+      if (rows_first_) return;
+      s.begin = 0;
+      for (int n = begin; n < end; n += v_.chunk, s.fresh = false) {
+        s.count = least(v_.chunk, end - n);
+        chunk(samples.order + n, s.count);
+      }
+      for (int group = 0; group < v_.groups; ++group) {
+        for_tiles(v_.rows, [&](int count, int row) { unpack(s, {group, row, count}, total_at(group, row)); });
+      }
+      segment_count_ = 0;
+    });
+    if (rows_first_) chunk(samples.order + first, last - first);
+  }
+
+ private:
+  // The gradient of some rows from their tiles to where it belongs.
+  void unpack(const Segment& s, const RowsOf& rows, const float* tiles) {
+    const size_t place = weights_of(layer_, v_, 0, rows.group, rows.row);
+    float* const to = s.dtheta + place;
+    float* const packed = packed_already(v_) ? to : memory_.packed;
+    from_tiles(v_, rows.count, 1, 0, tiles, packed);
+    if (packed != to) unpack_rows(v_, rows, packed, to);
+    if (!layer_.binary_weights || layer_.gate != nullptr) return;  // or masked before it was scored
+    const size_t each = size(v_.channels * v_.down.all * v_.right.all);
+    through_clip(layer_.theta + weights_of(layer_, v_, s.expert, 0, 0) + place, size(rows.count) * each, to);
+  }
+
+  float* total_at(int group, int row) const { return memory_.total + size(group * v_.rows + row) * v_.width; }
+
+  // An expert's weights in the order of the input gradient, where they do not follow from its rows one by one.
+  void pack(int expert) {
+    if (rows_first_ || packed_ == expert) return;
+    packed_ = expert;
     for (int group = 0; group < v_.groups; ++group) {
-      for_tiles(v_.rows, [&](int rows, int row) { pack({group, row, rows}); });
-    }
-    for (int group = 0; masked_ && group < v_.groups; ++group) {
-      for_tiles(v_.rows, [&](int rows, int row) { pack_mask({group, row, rows}); });
-    }
-    for (int n = 0; n < count; n += v_.chunk) {
-      fresh_ = n == 0;
-      samples(order + n, least(v_.chunk, count - n));
-    }
-    for (int group = 0; group < v_.groups; ++group) {
-      for_tiles(v_.rows, [&](int count_of, int row) {
-        const RowsOf rows = {group, row, count_of};
-        float* const to = dtheta + weights_of(layer_, v_, 0, group, row);
-        float* const packed = packed_already(v_) ? to : memory_.packed;
-        from_tiles(v_, rows, 1, 0, memory_.total + size(group) * of_group, packed);
-        if (packed != to) unpack_rows(v_, rows, packed, to);
+      for_tiles(v_.rows, [&](int count, int row) {
+        const RowsOf rows = {group, row, count};
+        const float* packed = memory_.packed;
+        if (layer_.gate == nullptr || packed_already(v_)) {
+          packed = packed_rows(layer_, v_, expert, rows, memory_.packed);
+        } else {
+          from_tiles(v_, count, layer_.experts, expert, directions_at(group, row), memory_.packed);
+        }
+        pack_rows_of(expert, rows, packed);
       });
     }
   }
 
- private:
-  // Some rows of the expert's latent weights; copied from the directions where they stand for the gate.
-  const float* latent(const RowsOf& rows) {
-    if (layer_.gate == nullptr || packed_already(v_)) return packed_rows(layer_, v_, expert_, rows, memory_.packed);
-    const size_t place = size(rows.group) * group_floats(v_) * size(layer_.experts);
-    from_tiles(v_, rows, layer_.experts, expert_, directions_ + place, memory_.packed);
-    return memory_.packed;
-  }
-
-  // In the order of the input gradient, their signs where weights are binary.
-  void pack(const RowsOf& rows) {
-    const float* packed = latent(rows);
+  // Some rows of latent weights; their signs where weights are binary.
+  void pack_rows_of(int expert, const RowsOf& rows, const float* packed) {
     if (layer_.binary_weights) {
-      const size_t count = size(rows.count) * v_.width;
-      masked_ |= clips(packed, count);
-      if (packed != memory_.packed) std::memcpy(memory_.packed, packed, count * sizeof(float));
+      if (packed != memory_.packed) std::memcpy(memory_.packed, packed, size(rows.count) * v_.width * sizeof(float));
       take_signs(v_, rows, memory_.packed);
       packed = memory_.packed;
     }
-    pack_strips(v_, rows, packed, strips_of_group(rows.group));
+    pack_strips(v_, rows, packed, strips_at(expert, rows.group));
   }
 
-  void pack_mask(const RowsOf& rows) {
-    float* const tiles = memory_.mask + size(rows.group) * group_floats(v_);
-    to_tiles(v_, rows, 1, 0, latent(rows), tiles);
-    clip_derivative(size(rows.count) * v_.width, tiles + size(rows.row) * v_.width);
+  const float* directions_at(int group, int row) const {
+    return directions_ + size(group * v_.rows + row) * v_.width * size(layer_.experts);
+  }
+
+  // The weight gradients of a piece.
+  void gradients(const Piece& piece, int group) {
+    const bool gate = layer_.gate != nullptr;
+    GradientTask t = {};
+    t.dc = memory_.dc + size((v_.back_h * v_.dc_columns() + v_.back_w) * v_.rows);
+    t.seen = memory_.seen;
+    t.experts = gate ? layer_.experts : 0;
+    t.scores = reinterpret_cast<Vector*>(memory_.scores);
+    const auto add = [&](int count, int row) {
+      weight_gradient(v_, piece, row, count, t, layer_.binary_weights, segments(), segment_count_, size(count) * v_.width);
+    };
+    if (!rows_first_) {
+      for_tiles(v_.rows, [&](int count, int row) {
+        t.directions = gate ? directions_at(group, row) : nullptr;
+        t.total = total_at(group, row);
+        add(count, row);
+      });
+      return;
+    }
+    for_tiles(v_.rows, [&](int count, int row) {
+      const RowsOf rows = {group, row, count};
+      for (int e = 0; e < layer_.experts; ++e) {
+        const float* packed = packed_rows(layer_, v_, e, rows, memory_.packed);
+        if (gate) to_tiles(v_, count, layer_.experts, e, packed, memory_.directions);
+        pack_rows_of(e, rows, packed);
+      }
+      t.directions = gate ? memory_.directions : nullptr;
+      t.total = memory_.total;
+      add(count, row);
+      const float* total = memory_.total;
+      for (const Segment* s = segments(); s < segments() + segment_count_; ++s, total += size(count) * v_.width) {
+        unpack(*s, rows, total);
+      }
+    });
   }
 
   float* sum(int n, int which) const {
@@ -168,7 +178,7 @@ class Backward {
     return which < 3 ? of_sample + size(which) * of_rows : of_sample + 3 * of_rows + size(which - 3) * of_channels;
   }
 
-  void samples(const int* order, int count) {
+  void chunk(const int* order, int count) {
     const size_t experts = size(layer_.experts);
     std::memset(memory_.scores, 0, size(count) * experts * sizeof(Vector));
     for (int group = 0; group < v_.groups; ++group) {
@@ -191,10 +201,12 @@ class Backward {
       }
     }
     const Vector* scores = reinterpret_cast<const Vector*>(memory_.scores);
-    for (int n = 0; layer_.gate != nullptr && n < count; ++n) {
-      float* dots = sums_.dots + size(order[n]) * experts;
-      for (size_t i = 0; i < experts; ++i) dots[i] = sum_of(scores[size(n) * experts + i]);
-      if (!layer_.binary_weights) dots[expert_] = own_dot(order[n]);
+    for (const Segment* s = segments(); layer_.gate != nullptr && s < segments() + segment_count_; ++s) {
+      for (int n = s->begin; n < s->begin + s->count; ++n) {
+        float* dots = sums_.dots + size(order[n]) * experts;
+        for (size_t i = 0; i < experts; ++i) dots[i] = sum_of(scores[size(n) * experts + i]);
+        if (!layer_.binary_weights) dots[s->expert] = own_dot(order[n]);
+      }
     }
   }
 
@@ -208,7 +220,12 @@ class Backward {
     return dot;
   }
 
-  float* strips_of_group(int group) const { return memory_.strips + size(group * strips_of(v_)) * strip_floats(v_); }
+  const Segment* segments() const { return memory_.segments; }
+
+  float* strips_at(int expert, int group) const {
+    const size_t before = size(rows_first_ ? expert : 0) * BackwardMemory::strips_of_expert(v_);
+    return memory_.strips + before + size(group * strips_of(v_)) * strip_floats(v_);
+  }
 
   float* dx_of(int sample, int group) const {
     return io_.dx + size(sample * layer_.shape.in_channels + group * v_.channels) * layer_.in_plane();
@@ -217,7 +234,6 @@ class Backward {
   void piece(const Piece& piece, int group) {
     const int positions = piece.positions(v_), first = piece.first_line(v_), lines = piece.lines(v_);
     const size_t map = size(v_.map()), begin = size(piece.begin) * size(v_.out_w), rows = size(v_.rows);
-    const size_t of_group = group_floats(v_), experts = layer_.gate == nullptr ? 0 : size(layer_.experts);
     const Normal normal = normals_[group];
     for (int n = 0; n < piece.count; ++n) {
       const int b = piece.samples[n];
@@ -237,23 +253,17 @@ class Backward {
       if (!direct) lay_out(v_, tight, piece.end - piece.begin, dc);
     }
     const size_t dc_line = size(v_.dc_columns()) * rows;
-    GradientTask t = {};
-    t.dc = memory_.dc + size(v_.back_h) * dc_line + size(v_.back_w) * rows;
-    t.seen = memory_.seen;
-    t.directions = experts == 0 ? nullptr : directions_ + size(group) * of_group * experts;
-    t.experts = static_cast<int>(experts);
-    t.known = layer_.binary_weights ? -1 : expert_;
-    t.mask = masked_ ? memory_.mask + size(group) * of_group : nullptr;
-    t.total = memory_.total + size(group) * of_group;
-    t.fresh = fresh_ && piece.begin == 0;
-    t.scores = reinterpret_cast<Vector*>(memory_.scores);
-    weight_gradient(v_, piece, t);
+    gradients(piece, group);
 
     // Lines that no later band reaches are complete.
     const bool last = piece.end == v_.out_h;
     const Rows image = image_rows(v_, first, last ? lines : least(lines, (piece.end - piece.begin) * v_.stride_h));
-    input_gradient(v_, piece, image, memory_.dc, strips_of_group(group), memory_.places, memory_.taps, memory_.runs,
-                   memory_.dseen);
+    for (const Segment* s = segments(); s < segments() + segment_count_; ++s) {
+      const size_t begin = size(s->begin);
+      pack(s->expert);
+      input_gradient(v_, {piece.samples + begin, s->count, piece.begin, piece.end}, image, memory_.dc + begin * v_.dc,
+                     strips_at(s->expert, group), memory_.places, memory_.taps, memory_.runs, memory_.dseen + begin * v_.seen);
+    }
     for (int n = 0; n < piece.count; ++n) {
       emit(layer_, v_, normal, image, memory_.hat + size(n) * hat_floats(v_), memory_.dseen + size(n) * v_.seen,
            sum(n, 3), sum(n, 4), dx_of(piece.samples[n], group));
@@ -271,21 +281,17 @@ class Backward {
   const UnitSums& sums_;
   const float* directions_;
   const View v_;
+  const bool rows_first_;
   const BackwardMemory memory_;
   const Normals normals_;
-  int expert_ = 0;
-  bool clear_ = false, masked_ = false, fresh_ = false;
+  int packed_ = -1, segment_count_ = 0;
+  bool clear_ = false;
 };
 
 void backward(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept, const UnitSums& sums,
               const SamplesByExpert& samples, int first, int last, const float* directions, float* shared,
               float* scratch) {
-  Backward pass(layer, io, kept, sums, directions, scratch);
-  const View v = view_of(layer.shape);
-  for_experts(layer.experts, samples, first, last, [&](int expert, int begin, int end) {
-    float* dtheta = begin == first && shared != nullptr ? shared : io.dtheta + weights_of(layer, v, expert, 0, 0);
-    pass.expert(expert, samples.order + begin, end - begin, dtheta);
-  });
+  Backward(layer, io, kept, sums, directions, scratch).samples(samples, first, last, shared);
 }
 
 void finish(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept, const float* slope, const float* tilt,

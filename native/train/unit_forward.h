@@ -1,9 +1,10 @@
 // The unit's forward pass, sample by sample, once the gate has chosen.
 //
-// Scale, bias and PReLU follow the convolution (unit_sums.h) while a group's positions are in a near cache, then they
+// Scale, bias and PReLU follow the convolution (unit_sums.h; of signs with signs unit_signs.h) while a group's positions are in a near cache, then they
 // are turned back to torch's order and the skip is added.
 #pragma once
 #include "train/unit_seen.h"
+#include "train/unit_signs.h"
 #include "train/unit_sums.h"
 #include "train/unit_weights.h"
 
@@ -69,33 +70,39 @@ inline void add_to(const float* from, size_t count, float* to) {
 }
 
 struct ForwardMemory {
-  explicit ForwardMemory(const View& v, float* scratch) : carver(scratch) {
+  ForwardMemory(const UnitLayer& layer, const View& v, float* scratch) : carver(scratch) {
+    const bool signs = layer.counts();
     places = reinterpret_cast<Place*>(carver.take(4 * size(v.positions())));
     runs = reinterpret_cast<Run*>(carver.take(6 * size(v.runs)));
     normals = carver.take(Normals::floats(v));
-    packed = carver.take(packed_floats(v));
-    panels = carver.take(size(v.groups * panels_of(v)) * panel_floats(v));
+    products = carver.take(Products::floats(v));
+    packed = carver.take(signs ? 0 : packed_floats(v));
+    panels = carver.take(size(v.groups) * panels_floats(layer, v));
     numbers = carver.take(3 * size(v.wide_rows));
     out = carver.take(size(v.positions()) * size(v.wide_rows) + 2 * kLanes);
-    hat = carver.take(hat_floats(v));
-    seen = carver.take(size(v.chunk) * v.seen);
+    hat = carver.take(signs ? sign_word_floats(v) : hat_floats(v));
+    seen = carver.take(size(v.chunk) * (signs ? view_of_signs(v).seen : v.seen));
+  }
+  // Of one group.
+  static size_t panels_floats(const UnitLayer& layer, const View& v) {
+    return size(panels_of(v)) * (layer.counts() ? sign_panel_floats(v) : panel_floats(v));
   }
   Carver carver;
   Place* places;
   Run* runs;
-  float *normals, *packed, *panels, *numbers, *out, *hat, *seen;
+  float *normals, *products, *packed, *panels, *numbers, *out, *hat, *seen;
 };
 
 size_t forward_floats(const UnitLayer& layer) {
-  return ForwardMemory(view_of(layer.shape), nullptr).carver.taken();
+  return ForwardMemory(layer, view_of(layer.shape), nullptr).carver.taken();
 }
 
 // A piece's positions, those of all samples at one place of the map together; `out` is [sample][position][wide rows].
+// Rows count from the piece's first.
 inline void place_outputs(const View& v, const Piece& piece, Place* places) {
-  for (int y = piece.begin; y < piece.end; ++y) {
+  for (int y = 0; y < piece.end - piece.begin; ++y) {
     for (int x = 0; x < v.out_w; ++x) {
-      const int seen = ((y - piece.begin) * v.stride_h * v.columns + x * v.stride_w) * v.channels;
-      const int out = (y - piece.begin) * v.out_w + x;
+      const int seen = (y * v.stride_h * v.columns + x * v.stride_w) * v.channels, out = y * v.out_w + x;
       for (int n = 0; n < piece.count; ++n) {
         *places++ = {n * static_cast<int>(v.seen) + seen, (n * piece.positions(v) + out) * v.wide_rows, y, x};
       }
@@ -121,66 +128,112 @@ inline int seeing_runs(const View& v, const Extent& e, const float* panel, int l
   return count;
 }
 
-// One piece of one group.
-inline void forward_piece(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const View& v,
-                          const Normal& normal, const Piece& piece, int group, const float* panels,
-                          const ForwardMemory& memory) {
-  const size_t in_plane = layer.in_plane(), map = size(v.map());
-  const size_t x_sample = size(layer.shape.in_channels) * in_plane, wide = size(v.wide_rows);
-  for (int n = 0; n < piece.count; ++n) {
-    const float* x = io.x + size(piece.samples[n]) * x_sample + size(group * v.channels) * in_plane;
-    see(v, normal, layer.binary_input, x, piece.first_line(v), piece.lines(v), memory.seen + size(n) * v.seen,
-        memory.hat);
-  }
-  place_outputs(v, piece, memory.places);
-  for (int p = 0; p < panels_of(v); ++p, panels += panel_floats(v)) {
-    const int lanes = wide_panel(v, p) ? 2 * kLanes : kLanes;
-    for_tiles(piece.count * piece.positions(v), [&](int rows, int position) {
-      const Place* places = memory.places + position;
-      const int count = seeing_runs(v, extent_of(places, rows, v.out_w), panels, lanes, memory.runs);
-      run_sums(rows, wide_panel(v, p),
-               {memory.runs, count, memory.seen, places, memory.out + p * 2 * kLanes, size(lanes)});
-    });
-  }
-  const int positions = piece.positions(v);
-  for (int n = 0; n < piece.count; ++n) {
-    const size_t b = size(piece.samples[n]), begin = size(piece.begin) * size(v.out_w);
-    float* out = memory.out + size(n * positions) * wide;
-    if (io.conv != nullptr) {
-      const size_t place = ((b * size(v.groups) + size(group)) * map + begin) * size(v.rows);
-      keep_conv(layer, v, out, positions, place, io.conv);
-    }
-    output_numbers(layer, v, kept, piece.samples[n], group, memory.numbers);
-    activate(v, memory.numbers, positions, out);
-    const size_t place = (b * size(layer.shape.out_channels) + size(group * v.rows)) * map + begin;
-    transpose(out, wide, positions, v.rows, io.y + place, map);
-    const float* skip = !layer.skips ? nullptr : (io.skip == nullptr ? io.x : io.skip) + place;
-    for (size_t o = 0; skip != nullptr && o < size(v.rows); ++o) {
-      add_to(skip + o * map, size(positions), io.y + place + o * map);
-    }
-  }
-}
+// The forward pass of one thread's samples.
+class Forward {
+ public:
+  Forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, SignSums sign_sums, float* scratch)
+      : layer_(layer), io_(io), kept_(kept), sign_sums_(sign_sums), signs_(layer.counts()), v_(view_of(layer.shape)),
+        tiles_(signs_ ? view_of_signs(v_) : v_), memory_(layer, v_, scratch),
+        normals_(layer, v_, kept, memory_.normals), products_(v_, memory_.products),
+        end_(io.x + size(layer.batch * layer.shape.in_channels) * layer.in_plane()) {}
 
-void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const SamplesByExpert& samples,
-             int first, int last, float* scratch) {
-  const View v = view_of(layer.shape);
-  const ForwardMemory memory(v, scratch);
-  const Normals normals(layer, v, kept, memory.normals);
-  const size_t of_group = size(panels_of(v)) * panel_floats(v);
-  for_experts(layer.experts, samples, first, last, [&](int expert, int begin, int end) {
-    for (int group = 0; group < v.groups; ++group) {
-      pack_panels(layer, v, expert, group, memory.packed, memory.panels + size(group) * of_group);
+  void expert(int expert, const int* order, int count) {
+    for (int group = 0; group < v_.groups; ++group) {
+      signs_ ? pack_sign_panels(layer_, v_, expert, group, panels_of_group(group))
+             : pack_panels(layer_, v_, expert, group, memory_.packed, panels_of_group(group));
     }
-    for (int n = begin; n < end; n += v.chunk) {
-      for (int group = 0; group < v.groups; ++group) {
-        for (int row = 0; row < v.out_h; row += v.band) {
-          const Piece piece = {samples.order + n, least(v.chunk, end - n), row, least(row + v.band, v.out_h)};
-          forward_piece(layer, io, kept, v, normals[group], piece, group, memory.panels + size(group) * of_group,
-                        memory);
+    for (int n = 0; n < count; n += v_.chunk) {
+      for (int group = 0; group < v_.groups; ++group) {
+        for (int row = 0; row < v_.out_h; row += v_.band) {
+          piece({order + n, least(v_.chunk, count - n), row, least(row + v_.band, v_.out_h)}, group);
         }
       }
     }
-  });
+  }
+
+ private:
+  float* panels_of_group(int group) const {
+    return memory_.panels + size(group) * ForwardMemory::panels_floats(layer_, v_);
+  }
+
+  void piece(const Piece& piece, int group) {
+    const size_t x_sample = size(layer_.shape.in_channels) * layer_.in_plane();
+    for (int n = 0; n < piece.count; ++n) {
+      const float* x = io_.x + size(piece.samples[n]) * x_sample + size(group * v_.channels) * layer_.in_plane();
+      const int first = piece.first_line(v_), lines = piece.lines(v_);
+      float* seen = memory_.seen + size(n) * tiles_.seen;
+      signs_ ? see_signs(v_, normals_[group], x, end_, first, lines, seen, memory_.hat)
+             : see(v_, normals_[group], layer_.binary_input, x, first, lines, seen, memory_.hat);
+    }
+    // Most pieces are alike.
+    if (placed_.count != piece.count || placed_.end != piece.end - piece.begin) {
+      place_outputs(tiles_, piece, memory_.places);
+      placed_ = {nullptr, piece.count, 0, piece.end - piece.begin};
+    }
+    const float* panel = panels_of_group(group);
+    for (int p = 0; p < panels_of(v_); ++p) {
+      const bool two = wide_panel(v_, p);
+      for_tiles(piece.count * piece.positions(v_), [&](int rows, int position) {
+        tile(piece, rows, memory_.places + position, two, panel, memory_.out + p * 2 * kLanes);
+      });
+      panel += signs_ ? sign_panel_floats(v_) : panel_floats(v_);
+    }
+    for (int n = 0; n < piece.count; ++n) output(piece, n, group);
+  }
+
+  void tile(const Piece& piece, int rows, const Place* places, bool two, const float* panel, float* out) {
+    const int lanes = two ? 2 * kLanes : kLanes;
+    Extent extent = extent_of(places, rows, v_.out_w);
+    extent.top += piece.begin;
+    extent.bottom += piece.begin;
+    const int count = seeing_runs(tiles_, extent, panel, lanes, memory_.runs);
+    if (!signs_) {
+      run_sums(rows, two, {memory_.runs, count, memory_.seen, places, out, size(lanes)});
+      return;
+    }
+    sign_sums_(rows, two,
+               {memory_.runs, count, memory_.seen, planes_of(v_), sign_plane(v_), sign_plane_weights(v_, lanes), places,
+                products_.down + piece.begin, products_.right, out});
+  }
+
+  // From the sums of one sample of a piece to y.
+  void output(const Piece& piece, int n, int group) {
+    const size_t map = size(v_.map()), wide = size(v_.wide_rows);
+    const size_t b = size(piece.samples[n]), begin = size(piece.begin) * size(v_.out_w);
+    const int positions = piece.positions(v_);
+    float* out = memory_.out + size(n * positions) * wide;
+    if (io_.conv != nullptr) {
+      const size_t place = ((b * size(v_.groups) + size(group)) * map + begin) * size(v_.rows);
+      keep_conv(layer_, v_, out, positions, place, io_.conv);
+    }
+    output_numbers(layer_, v_, kept_, piece.samples[n], group, memory_.numbers);
+    activate(v_, memory_.numbers, positions, out);
+    const size_t place = (b * size(layer_.shape.out_channels) + size(group * v_.rows)) * map + begin;
+    transpose(out, wide, positions, v_.rows, io_.y + place, map);
+    const float* skip = !layer_.skips ? nullptr : (io_.skip == nullptr ? io_.x : io_.skip) + place;
+    for (size_t o = 0; skip != nullptr && o < size(v_.rows); ++o) {
+      add_to(skip + o * map, size(positions), io_.y + place + o * map);
+    }
+  }
+
+  const UnitLayer& layer_;
+  const UnitForward& io_;
+  const UnitKept& kept_;
+  const SignSums sign_sums_;
+  const bool signs_;
+  const View v_, tiles_;
+  const ForwardMemory memory_;
+  const Normals normals_;
+  const Products products_;
+  const float* const end_;
+  Piece placed_ = {nullptr, 0, 0, 0};
+};
+
+void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const SamplesByExpert& samples,
+             int first, int last, SignSums sign_sums, float* scratch) {
+  Forward pass(layer, io, kept, sign_sums, scratch);
+  for_experts(layer.experts, samples, first, last,
+              [&](int expert, int begin, int end) { pass.expert(expert, samples.order + begin, end - begin); });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The unit's kernels: one table per level, each filled in its own file with its own compiler flags.
 #pragma once
+#include "train/sign_sums.h"
 #include "train/unit.h"
 
 namespace ebnet {
@@ -21,7 +22,8 @@ struct UnitSums {
 struct UnitKernels {
   std::size_t (*forward_floats)(const UnitLayer& layer);
   std::size_t (*backward_floats)(const UnitLayer& layer);
-  std::size_t (*packed_floats)(const UnitLayer& layer);  // of one expert
+  std::size_t (*direction_floats)(const UnitLayer& layer);   // of one expert
+  std::size_t (*direction_scratch)(const UnitLayer& layer);
 
   // Of each plane: mean, and sum of squared distances from it.
   void (*moments)(const float* x, std::size_t planes, std::size_t plane, float* mean, float* squares);
@@ -30,9 +32,10 @@ struct UnitKernels {
                  float* scratch);
   // The samples order[first] .. order[last - 1].
   void (*forward)(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const SamplesByExpert& samples,
-                  int first, int last, float* scratch);
+                  int first, int last, SignSums sign_sums, float* scratch);
+  SignSums sign_sums;
 
-  // One group of one expert's weights in the order of the gradient's tiles.
+  // One group of one expert's weights in the order of the gradient's tiles; not asked for where there are no floats for it.
   void (*pack_directions)(const UnitLayer& layer, int expert, int group, float* scratch, float* directions);
   // The samples order[first] .. order[last - 1]: dx holds dn without the part of the means. The weight gradient of the
   // expert of order[first] goes to `shared` instead of dtheta if given.

@@ -7,21 +7,11 @@
 // are not read anew for each sample. Positions of all samples that stand at the same place of the map follow each
 // other; then what none of a tile's positions sees of the map (taps in the padding) is left out for the whole tile.
 #pragma once
+#include "train/sign_sums.h"
 #include "train/unit_view.h"
 
 namespace ebnet {
 namespace {
-
-struct Place {
-  int from, to;
-  int row, column;  // in the map that is read
-};
-
-struct Run {
-  size_t place;  // from the position's
-  int length;
-  const float* weights;  // [number][vectors]
-};
 
 struct SumTask {
   const Run* runs;
@@ -36,11 +26,13 @@ template <int kRows, int kVectors>
 struct SumTile {
   static void run(const SumTask& t) {
     Vector sums[kRows][kVectors] = {};
-    const float* at[kRows];
-    for (int r = 0; r < kRows; ++r) at[r] = t.from + t.places[r].from;
     for (const Run* run = t.runs; run < t.runs + t.count; ++run) {
+      const float* at[kRows];
+#pragma GCC unroll 12
+      for (int r = 0; r < kRows; ++r) at[r] = t.from + t.places[r].from + run->place + run->length;
       const float* weights = run->weights;
-      for (size_t k = run->place; k < run->place + size(run->length); ++k, weights += kVectors * kLanes) {
+      // Counted up to zero, which leaves a register for each position's address.
+      for (std::ptrdiff_t k = -run->length; k != 0; ++k, weights += kVectors * kLanes) {
         Vector w[kVectors];
 #pragma GCC unroll 2
         for (int i = 0; i < kVectors; ++i) w[i] = load(weights + i * kLanes);
@@ -52,7 +44,7 @@ struct SumTile {
         }
       }
     }
-    if (t.lanes == kVectors * kLanes) {
+    if (t.lanes >= kVectors * kLanes) {
 #pragma GCC unroll 12
       for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -60,11 +52,14 @@ struct SumTile {
       }
       return;
     }
+    // Through memory of their own: sums that are stored in pieces would not stay in registers above.
+    float rows[kRows][kVectors * kLanes];
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
-      for (size_t i = 0; i < kVectors; ++i) {
-        if (t.lanes > i * kLanes) store_some(t.to + t.places[r].to + i * kLanes, sums[r][i], t.lanes - i * kLanes);
-      }
+#pragma GCC unroll 2
+      for (int i = 0; i < kVectors; ++i) store(rows[r] + i * kLanes, sums[r][i]);
     }
+    for (int r = 0; r < kRows; ++r) std::memcpy(t.to + t.places[r].to, rows[r], t.lanes * sizeof(float));
   }
 };
 

@@ -94,6 +94,12 @@ inline View view_of(const ConvShape& s) {
   return v;
 }
 
+// Whether the whole batch is one piece: small maps, whose weights are most of what is read and written. Then rows of
+// weights are the outer loop of their gradient, and what an expert's rows need never leaves the near caches.
+inline bool batch_in_one_piece(const UnitLayer& layer, const View& v) {
+  return v.band == v.out_h && v.chunk >= layer.batch;
+}
+
 inline int kernel_row(const View& v, int run) { return v.joined ? run : run / v.right.count; }
 inline int kernel_column(const View& v, int run) { return v.joined ? 0 : run % v.right.count; }
 

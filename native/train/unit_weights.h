@@ -130,72 +130,74 @@ inline void pack_strips(const View& v, const RowsOf& rows, const float* packed, 
   }
 }
 
-// Weight gradient: the tiles of some rows, visit(run, lane, two, place) with the numbers of the group before it. The
+// Weight gradient: the tiles of some rows, visit(run, lane, two, place) with the numbers of these rows before it. The
 // rows are those of one tile of for_tiles.
 template <typename Visit>
-void for_tiles_of(const View& v, const RowsOf& rows, Visit visit) {
-  size_t place = size(rows.row) * v.width;
+void for_tiles_of(const View& v, int rows, Visit visit) {
+  size_t place = 0;
   for (int run = 0; run < v.runs; ++run) {
     for_vectors(v.padded, [&](int lane, bool two) {
       visit(run, lane, two, place);
-      place += size(rows.count) * (two ? 2 * kLanes : kLanes);
+      place += size(rows) * (two ? 2 * kLanes : kLanes);
     });
   }
 }
 
 // Packed rows to tiles [tile][number of this part][row][lanes] with `parts` in each tile.
-inline void to_tiles(const View& v, const RowsOf& rows, int parts, int part, const float* packed, float* tiles) {
+inline void to_tiles(const View& v, int rows, int parts, int part, const float* packed, float* tiles) {
   for_tiles_of(v, rows, [&](int run, int lane, bool two, size_t place) {
     const size_t lanes = two ? 2 * kLanes : kLanes;
-    float* to = tiles + place * size(parts) + size(part * rows.count) * lanes;
+    float* to = tiles + place * size(parts) + size(part * rows) * lanes;
     const float* from = packed + size(run) * size(v.padded) + size(lane);
-    for (int r = 0; r < rows.count; ++r, to += lanes, from += v.width) copy_vectors(from, two, to);
+    for (int r = 0; r < rows; ++r, to += lanes, from += v.width) copy_vectors(from, two, to);
   });
 }
 
-inline void from_tiles(const View& v, const RowsOf& rows, int parts, int part, const float* tiles, float* packed) {
+inline void from_tiles(const View& v, int rows, int parts, int part, const float* tiles, float* packed) {
   for_tiles_of(v, rows, [&](int run, int lane, bool two, size_t place) {
     const size_t lanes = two ? 2 * kLanes : kLanes;
-    const float* from = tiles + place * size(parts) + size(part * rows.count) * lanes;
+    const float* from = tiles + place * size(parts) + size(part * rows) * lanes;
     float* to = packed + size(run) * size(v.padded) + size(lane);
-    for (int r = 0; r < rows.count; ++r, from += lanes, to += v.width) copy_vectors(from, two, to);
+    for (int r = 0; r < rows; ++r, from += lanes, to += v.width) copy_vectors(from, two, to);
   });
 }
 
 inline size_t group_floats(const View& v) { return size(v.rows) * v.width; }
 
-size_t packed_floats(const UnitLayer& layer) {
+// Floats of one expert's directions that stand for all pieces.
+size_t direction_floats(const UnitLayer& layer) {
   const View v = view_of(layer.shape);
-  return size(v.groups) * group_floats(v);
+  return batch_in_one_piece(layer, v) ? 0 : size(v.groups) * group_floats(v);
 }
+
+size_t direction_scratch(const UnitLayer& layer) { return packed_floats(view_of(layer.shape)); }
 
 void pack_directions(const UnitLayer& layer, int expert, int group, float* scratch, float* directions) {
   const View v = view_of(layer.shape);
-  float* tiles = directions + size(group) * group_floats(v) * size(layer.experts);
   for_tiles(v.rows, [&](int count, int row) {
-    const RowsOf rows = {group, row, count};
-    to_tiles(v, rows, layer.experts, expert, packed_rows(layer, v, expert, rows, scratch), tiles);
+    const size_t place = size(group * v.rows + row) * v.width * size(layer.experts);
+    const float* packed = packed_rows(layer, v, expert, {group, row, count}, scratch);
+    to_tiles(v, count, layer.experts, expert, packed, directions + place);
   });
 }
 
-// Whether the clipped estimator's derivative is other than 1 at some weight; mostly it is not.
+// Whether the clipped estimator's derivative is 1, and whether it is not at some weight; mostly it is at all of them.
+inline Mask inside_clip(Vector weights) { return (weights < Vector{} ? -weights : weights) <= splat(1.0f); }
+
 inline bool clips(const float* weights, size_t count) {
-  Mask outside = {};
-  for (size_t i = 0; i < count; i += kLanes) {
-    const Vector t = load(weights + i);
-    outside |= (t < Vector{} ? -t : t) > splat(1.0f);
-  }
+  Mask inside = Mask{} == Mask{};
+  for (size_t i = 0; i < count; i += kLanes) inside &= inside_clip(load(weights + i));
   for (int lane = 0; lane < kLanes; ++lane) {
-    if (outside[lane] != 0) return true;
+    if (inside[lane] == 0) return true;
   }
   return false;
 }
 
-// Weights to that derivative.
-inline void clip_derivative(size_t count, float* weights) {
+// Their gradient through that derivative.
+inline void through_clip(const float* weights, size_t count, float* gradient) {
   for (size_t i = 0; i < count; i += kLanes) {
-    const Vector t = load(weights + i);
-    store(weights + i, (t < Vector{} ? -t : t) <= splat(1.0f) ? splat(1.0f) : Vector{});
+    const Vector g = load_some(gradient + i, count - i);
+    store_some(gradient + i, inside_clip(load_some(weights + i, count - i)) ? g : Vector{}, count - i);
   }
 }
 

@@ -13,7 +13,7 @@ from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.ede import set_progress
 from ebnet.recipe.phases import number
 from ebnet.recipe.settings import Recipe, Schedule
-from ebnet.train import bop
+from ebnet.train import bagging, bop
 from ebnet.train.adam import Adam
 from ebnet.train.distributed import is_distributed, sync_batch_norm
 from ebnet.train.losses import attention_transfer, logit_distillation, mixed_opinions, soft_cross_entropy
@@ -59,11 +59,14 @@ class Trainer:
         """The weights that have no latent ones behind them."""
         bop.begin(self.flipped)
 
-    def step(self, images: Tensor, labels: Tensor, step: int, opinions: Tensor | None = None) -> dict[str, float]:
+    def step(
+        self, images: Tensor, labels: Tensor, step: int, opinions: Tensor | None = None, indices: Tensor | None = None
+    ) -> dict[str, float]:
         """Learn from one batch (this process's part of it); returns the terms of the loss and their sum.
 
         Args:
             opinions: the logits of a teacher from outside for these images.
+            indices: which images of the data set they are, for an ensemble's bags; without, every member sees all.
         """
         for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
             group["lr"] = self.rate(step) * factor
@@ -71,9 +74,9 @@ class Trainer:
         set_progress(self.network, step / self.steps)
         mixing = mixup_weight(self.settings.mixup, self.recipe.seed, number(self.phase.name), step)
         totals: dict[str, float] = {}
-        for pictures, classes, said, synced in self._parts(images, labels, opinions):
+        for pictures, classes, said, which, synced in self._parts(images, labels, opinions, indices):
             with synced, self._autocast():
-                terms = self._loss(pictures, classes, said, mixing)
+                terms = self._loss(pictures, classes, said, self._bags(len(pictures), which), mixing)
                 (terms["loss"] / self.recipe.compute.accumulation).backward()
             for name, term in terms.items():
                 totals[name] = totals.get(name, 0.0) + term.item() / self.recipe.compute.accumulation
@@ -84,16 +87,28 @@ class Trainer:
         self.optimizer.step()
         return totals
 
-    def _loss(self, images: Tensor, labels: Tensor, opinions: Tensor | None, mixing: float) -> dict[str, Tensor]:
+    def _bags(self, count: int, indices: Tensor | None) -> list[Tensor] | None:
+        members = self.network.config.members
+        if members == 1:
+            return None
+        if indices is None:
+            return [torch.arange(count, device=self.device)] * members
+        return [bag.to(self.device) for bag in bagging.bags(self.recipe.seed, members, indices.numpy())]
+
+    def _loss(
+        self, images: Tensor, labels: Tensor, opinions: Tensor | None, bags: list[Tensor] | None, mixing: float
+    ) -> dict[str, Tensor]:
         network, distillation = self.network.config, self.recipe.distillation
         channels_last = self.recipe.compute.channels_last
         pixels = self.normalise.tensor(images.to(self.device), channels_last)
         pixels, targets = mix(pixels, labels.to(self.device), network.num_classes, mixing)
+        rows = None if bags is None else torch.cat(bags)
+        targets = _taken(targets, rows)
         if self.teacher is None and opinions is None:
-            label_loss = soft_cross_entropy(self.model(pixels), targets)
+            label_loss = soft_cross_entropy(_forward(self.model, pixels, None, bags)[0], targets)
             return {"loss": label_loss, "labels": label_loss.detach()}
         place = distillation.attention_after if distillation.attention_weight and self.teacher else None
-        logits, features = _forward(self.model, pixels, place)
+        logits, features = _forward(self.model, pixels, place, bags)
         with torch.no_grad():
             theirs, their_features = _forward(self.teacher, pixels, place) if self.teacher else (None, [])
         if opinions is not None:
@@ -102,22 +117,22 @@ class Trainer:
         loss = terms["labels"]
         if distillation.logits_weight:
             assert theirs is not None
-            terms["logits"] = logit_distillation(logits, theirs, distillation.temperature)
+            terms["logits"] = logit_distillation(logits, _taken(theirs, rows), distillation.temperature)
             loss = loss + distillation.logits_weight * terms["logits"]
         if place:
-            terms["attention"] = attention_transfer(features, their_features)
+            terms["attention"] = attention_transfer(features, [_taken(maps, rows) for maps in their_features])
             loss = loss + distillation.attention_weight * terms["attention"]
         return {"loss": loss} | {name: term.detach() for name, term in terms.items()}
 
     def _parts(
-        self, images: Tensor, labels: Tensor, opinions: Tensor | None
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor | None, AbstractContextManager[None]]]:
+        self, images: Tensor, labels: Tensor, opinions: Tensor | None, indices: Tensor | None
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor | None, Tensor | None, AbstractContextManager[None]]]:
         """The accumulated parts of a batch; processes exchange gradients only after the last."""
         count = self.recipe.compute.accumulation
-        said = opinions.chunk(count) if opinions is not None else [None] * count
-        for part, triple in enumerate(zip(images.chunk(count), labels.chunk(count), said, strict=True)):
+        said, which = (some.chunk(count) if some is not None else [None] * count for some in (opinions, indices))
+        for part, rows in enumerate(zip(images.chunk(count), labels.chunk(count), said, which, strict=True)):
             waits = isinstance(self.model, DistributedDataParallel) and part < count - 1
-            yield *triple, self.model.no_sync() if waits else nullcontext()  # type: ignore[operator]
+            yield *rows, self.model.no_sync() if waits else nullcontext()  # type: ignore[operator]
 
     def _placed(self, network: ExpertBinaryNetwork) -> ExpertBinaryNetwork:
         network = network.to(self.device)
@@ -146,11 +161,18 @@ class Trainer:
         )
 
 
-def _forward(model: nn.Module, pixels: Tensor, place: str | None) -> tuple[Tensor, list[Tensor]]:
+def _forward(
+    model: nn.Module, pixels: Tensor, place: str | None, bags: list[Tensor] | None = None
+) -> tuple[Tensor, list[Tensor]]:
+    seen = {} if bags is None else {"bags": bags}
     if place is None:
-        return model(pixels), []
-    logits, features = model(pixels, features=place)
+        return model(pixels, **seen), []
+    logits, features = model(pixels, features=place, **seen)
     return logits, features
+
+
+def _taken(values: Tensor, rows: Tensor | None) -> Tensor:
+    return values if rows is None else values[rows]
 
 
 def _finite(value: float) -> bool:

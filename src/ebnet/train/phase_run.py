@@ -63,8 +63,10 @@ class PhaseRun:
         """
         if checkpoint is None:
             self.position.metrics_position = metrics_start
-            if self.watch is not None:
-                self.watch.look()  # what the first epoch's churn is told against
+            if self.watch is not None and not self.phase.precision.binary_weights:
+                # What the first epoch's churn is told against. Right after weights have become binary the batch norms
+                # still hold the statistics of real ones: what gates then say without training is no beginning.
+                self.watch.look()
         else:
             self._restore(checkpoint)
         if rank() == 0:
@@ -82,8 +84,9 @@ class PhaseRun:
         clock = time.perf_counter()
         batches = zip(self.loader.epoch(at.epoch, at.batch), self.loader.indices(at.epoch, at.batch), strict=True)
         for (images, labels), indices in batches:
-            said = None if opinions is None else opinions[torch.from_numpy(indices)]
-            terms = self.trainer.step(images, labels, at.step, said)
+            which = torch.from_numpy(indices)
+            said = None if opinions is None else opinions[which]
+            terms = self.trainer.step(images, labels, at.step, said, which)
             self._say_what_is_slow()
             at.meter.add(len(labels), **terms)
             at.step, at.batch, at.images = at.step + 1, at.batch + 1, at.images + self.trainer.settings.batch_size
