@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import ebnet
 from ebnet.cli.app import app
 from ebnet.cost import profile
+from ebnet.cost.methods import ABSENT
 from ebnet.models.config import NetworkConfig
 from ebnet.models.methods import METHODS, Method
 from ebnet.models.quantizers import ACTIVATION_BITS, UNITS, WEIGHT_BITS
@@ -22,6 +23,42 @@ SHORTCUTS = 56 * 56 // 4 * 64 * 128 + 14 * 14 * 128 * 256 + 7 * 7 * 256 * 512
 SHORTCUT_WEIGHTS = 64 * 128 + 128 * 256 + 256 * 512
 
 
+PRINTED: dict[str, tuple[float | None, ...]] = {
+    "bwn": (60.8, 83.0, None, None),
+    "dsq": (63.7, None, None, None),
+    "ttq": (66.6, 87.2, None, None),
+    "qil": (65.7, None, None, None),
+    "hwgq": (59.6, 82.2, None, None),
+    "lq-net": (59.6, 82.2, None, None),
+    "syq": (55.4, 78.6, None, None),
+    "dorefa": (62.6, 84.4, None, None),
+    "abc-net-1": (42.2, 67.6, None, None),
+    "abc-net-5": (65.0, 85.9, 42.5, 1.3),
+    "group-net": (66.3, 86.6, None, None),
+    "cbcn": (61.4, 82.8, None, None),
+    "benn": (61.0, None, 10.6, 7.8),
+    "bnn": (42.2, 69.2, 1.7, 1.3),
+    "xnor-net": (51.2, 73.2, 1.7, 1.3),
+    "ccnn": (54.2, 77.9, 1.7, 1.3),
+    "bi-real": (56.4, 79.5, 1.7, 1.5),
+    "rethinking-bnn": (56.6, 79.4, 1.7, 1.3),
+    "xnor-net-pp": (57.1, 79.9, 1.7, 1.4),
+    "ir-net": (58.1, 80.0, 1.7, 1.3),
+    "real-to-bin": (65.4, 86.2, 1.7, 1.5),
+    "ebnet-1262": (67.5, 87.5, 1.7, 1.1),
+}
+"""Of the paper's Table 4 and its longer form in the appendix: top-1, top-5, BOPs, FLOPs, row by row."""
+SIZES = {"abc-net-5": 37.1, "group-net": 7.7, "benn": 21, "bnn": 3.5, "xnor-net": 3.5, "real-to-bin": 4.0}
+SIZES |= {"ebnet-1262": 7.8}
+
+
+def test_every_row_of_the_papers_tables() -> None:
+    ours = {method.name: (method.top1, method.top5, method.bops, method.flops) for method in METHODS}
+    assert ours == PRINTED | {"reactnet-18": (None,) * 4}  # which is not a row
+    assert {method.name: method.megabytes for method in METHODS if method.megabytes} == SIZES
+    assert set(ABSENT) == {"BATS", "BNAS-F, BNAS-G", "CI-Net", "XNOR-Net (WRN40)"}
+
+
 def config(method: Method) -> NetworkConfig:
     return NetworkConfig.from_dict(method.settings)
 
@@ -32,6 +69,8 @@ def test_binary_operations(method: Method) -> None:
     if method.name == "abc-net-5":
         assert ours == 25 * 1_676_279_808
         assert method.bops == 25 * 1.7
+    elif method.name == "benn":
+        assert ours == 6 * 1_676_279_808  # 10.1e9; the comparison's 10.6e9 is no multiple of any row's
     else:
         assert round(ours / 1e9, 1) == method.bops
 
@@ -40,9 +79,10 @@ def test_binary_operations(method: Method) -> None:
 def test_real_operations(method: Method) -> None:
     """Those of 1.3e8 come out where the shortcuts are binary too; XNOR-Net++'s 1.4e8 lies between."""
     assert method.flops is not None
-    ours = profile(config(method)).flops
+    members = config(method).members
+    ours = profile(config(method)).flops / members
     with_binary_shortcuts = ours - SHORTCUTS
-    if method.flops == 1.3:
+    if method.flops / members == pytest.approx(1.3):
         assert with_binary_shortcuts == pytest.approx(1.3e8, rel=0.045)
     elif method.name == "xnor-net-pp":
         assert with_binary_shortcuts < 1.4e8 < ours
@@ -57,6 +97,11 @@ def test_sizes() -> None:
 
     for name in ("bnn", "xnor-net"):
         assert round(megabytes(name) - SHORTCUT_WEIGHTS * (4 - 1 / 8) / 1e6, 1) == BY_NAME[name].megabytes == 3.5
+    # Group-Net's with one binary shortcut a block for all branches, where ours are four real ones.
+    real, binary = 4 * 4 * SHORTCUT_WEIGHTS / 1e6, SHORTCUT_WEIGHTS / 8e6
+    assert megabytes("group-net") - real + binary == pytest.approx(BY_NAME["group-net"].megabytes, abs=0.13)
+    assert 6 * BY_NAME["bnn"].megabytes == BY_NAME["benn"].megabytes
+    assert megabytes("benn") == pytest.approx(6 * megabytes("xnor-net"))
     assert megabytes("abc-net-5", 5) == pytest.approx(BY_NAME["abc-net-5"].megabytes, abs=0.06)
     r2b, best = profile(config(BY_NAME["real-to-bin"])), profile(config(BY_NAME["ebnet-1262"]))
     assert r2b.bytes_fp16 < 4.0e6 < r2b.bytes_fp32
@@ -80,7 +125,8 @@ def test_bits_are_the_quantizers() -> None:
 def test_bits_are_the_rows(method: Method) -> None:
     made = config(method)
     weights, activations = WEIGHT_BITS[made.weights], ACTIVATION_BITS[made.activations]
-    assert method.bits in {f"{weights}/{activations}", f"(1/1)x{weights * activations}"}
+    sums = weights * activations * made.orientations * made.branches * made.members
+    assert method.bits == (f"{weights}/{activations}" if sums == 1 or ")" not in method.bits else f"(1/1)x{sums}")
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -110,6 +156,7 @@ def test_command() -> None:
     shown = CliRunner().invoke(app, ["methods"])
     assert shown.exit_code == 0
     assert all(method.name in shown.stdout for method in METHODS)
+    assert all(f"not here: {row}. " in shown.stdout for row in ABSENT)
     rows = json.loads(CliRunner().invoke(app, ["methods", "--json"]).stdout)
     assert [row["name"] for row in rows] == [method.name for method in METHODS]
     xnor = rows[[row["name"] for row in rows].index("xnor-net")]

@@ -51,6 +51,8 @@ def by_hand(unit: str, units: list[BinaryUnit], x: Tensor) -> Tensor:
             x = F.prelu(conv(made, normal(made, x)), made.act.weight) + skip  # type: ignore[arg-type]
         elif unit == "bi-real":
             x = normal(made, conv(made, x)) + skip
+        elif unit == "bi-real-prelu":
+            x = F.prelu(normal(made, conv(made, x)) + skip, made.act.weight)  # type: ignore[arg-type]
         else:
             act = made.act
             assert isinstance(act, RPReLU)
@@ -59,7 +61,7 @@ def by_hand(unit: str, units: list[BinaryUnit], x: Tensor) -> Tensor:
     return x
 
 
-@pytest.mark.parametrize("unit", ["real-to-binary", "xnor", "bi-real", "react"])
+@pytest.mark.parametrize("unit", ["real-to-binary", "xnor", "bi-real", "bi-real-prelu", "react"])
 def test_order_of_layers(unit: str) -> None:
     model = small(unit).train()
     x = torch.randn(3, 8, 8, 8, generator=torch.Generator().manual_seed(4))

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import assume, example, given, settings
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ebnet._native import kernels
 from ebnet.errors import ConfigError, NonFiniteError
@@ -17,8 +18,8 @@ from tests.nn.units import THE_PAPERS, Numbers, Unit, assert_equal, cases, made
 
 @pytest.fixture
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "avx2" and not dict(kernels.dense_levels())["avx2"]:
-        pytest.skip("this CPU has no AVX2")
+    if not dict(kernels.dense_levels()).get(request.param, request.param == "portable"):
+        pytest.skip(f"this CPU has no {request.param}")
     monkeypatch.setenv("EBNET_ISA", request.param)
     return request.param
 
@@ -80,6 +81,22 @@ def test_layers_that_need_several_pieces(
         if (expected := unit.specified()) is not None:
             return assert_equal(unit.native(), expected)
     pytest.fail("no input without values near a jump")
+
+
+@pytest.mark.parametrize("level", ["avx512", "avx2", "portable"], indirect=True)
+@pytest.mark.parametrize(
+    ("channels", "groups", "size", "kernel"), [(3, 1, 5, 3), (66, 2, 9, 3), (64, 1, 2, 3), (40, 1, 40, 5)]
+)
+def test_sums_of_signs_are_exact(level: str, channels: int, groups: int, size: int, kernel: int) -> None:
+    options = {"padding": kernel // 2, "groups": groups, "precision": "binary", "activated": False}
+    unit = made(
+        (channels, channels), (kernel, kernel), (size, size), batch=3, experts=1, skip="none", normed=False, **options
+    )
+    with torch.no_grad():
+        unit.conv.scale.fill_(1.0)
+    signs = [torch.where(t >= 0, 1.0, -1.0).double() for t in (unit.x, unit.conv.weight.detach())]
+    expected = F.conv2d(*signs, padding=kernel // 2, groups=groups)
+    assert torch.equal(unit.native()["y"].double(), expected)
 
 
 def test_bands_that_lie_in_the_padding() -> None:

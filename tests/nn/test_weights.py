@@ -70,6 +70,16 @@ def test_channel_mean() -> None:
         assert ((w.numpy() - other * values) ** 2).sum() > error
 
 
+def test_fitted() -> None:
+    w = drawn()
+    values, came, went, _ = passed("lq", w)
+    rows, codes = w.numpy().reshape(6, -1), signs(w.numpy()).reshape(6, -1)
+    # The paper's fit for each filter: v = (B'B)^-1 B'w.
+    levels = [float(b @ r / (b @ b)) for b, r in zip(codes, rows, strict=True)]
+    np.testing.assert_allclose(values.reshape(6, -1), np.array(levels)[:, None] * codes, rtol=1e-12)
+    np.testing.assert_array_equal(went, came)
+
+
 def test_magnitude() -> None:
     w = drawn()
     values, came, went, _ = passed("magnitude", w)
@@ -227,7 +237,9 @@ def test_more_bases_fit_better() -> None:
     assert errors[1] < errors[0] / 2
 
 
-@pytest.mark.parametrize("name", ["sign", "channel-mean", "layer-mean", "magnitude", "libra", "dsq", "abc-1", "abc-5"])
+@pytest.mark.parametrize(
+    "name", ["sign", "channel-mean", "layer-mean", "lq", "magnitude", "libra", "dsq", "abc-1", "abc-5"]
+)
 def test_bases_add_up_to_the_weights(name: str) -> None:
     w, made = drawn(3), quantizer(name)
     made.begin(w)
@@ -244,7 +256,7 @@ def test_others_say_that_they_are_no_signs(name: str) -> None:
 def test_one_bit_of_lq_net_is_the_channel_mean() -> None:
     """LQ-Net's fit at one bit has a closed form: of all v and signs, mean(abs(w)) and sign(w) are the best."""
     row = torch.tensor([0.3, -0.9, 0.2, 1.1], dtype=torch.float64).view(1, 4, 1, 1)
-    fitted = weight_quantizer("channel-mean", (1, 1))(row).flatten().numpy()
+    fitted = weight_quantizer("lq", (1, 1))(row).flatten().numpy()
     best = min(
         (float(((row.flatten().numpy() - v * np.array(code)) ** 2).sum()), v)
         for code in itertools.product((-1, 1), repeat=4)

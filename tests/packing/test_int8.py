@@ -1,6 +1,7 @@
 """Files with int8 layers: their size, what they compute beside torch, how they are calibrated, verified and refused."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.packing.file import packed_bytes
 from ebnet.packing.folding import folded_norm as folded
 from ebnet.packing.inputs import grown_images
-from ebnet.packing.int8 import Code, code_of
+from ebnet.packing.int8 import Code, code_of, int8_layers
+from ebnet.packing.program import Program
 from ebnet.packing.verify import verify
 from ebnet.runtime.inspect import inspect
 from tests.cli.test_engine_commands import run
@@ -122,12 +124,44 @@ def test_a_damaged_weight_is_found(tmp_path: Path) -> None:
     tensors = load_file(path)
     with safe_open(path, "numpy") as file:
         metadata = file.metadata()
-    tensors["classifier.weight"][0, 0] ^= 1
+    tensors["stem.conv.weight"][0, 0, 0, 0] ^= 1
     save_file(tensors, tmp_path / "damaged.ebn", metadata)
     engine = ebnet.load(tmp_path / "damaged.ebn")
     found = verify(engine, model, grown_images(engine, 4))
-    assert found.tensors_differ == ["classifier.weight"]
+    assert found.tensors_differ == ["stem.conv.weight"]
     assert not found.passed
+
+
+def test_small_layers_stay_real(tmp_path: Path) -> None:
+    """Those below 2,048 weights and 2^18 multiply-accumulates, counted by hand; a file with all in int8 passes too."""
+    model = random_network("1111-0.25-1:1:1:1", experts=2)
+    path = packed(model, tmp_path / "net.ebn", 32)
+    # The stem and the first shortcut are at 32x32, the others at 16x16, 8x8 and 4x4.
+    layers = {op["name"]: "int8" in op for op in ebnet.load(path).program if op["op"] in ("conv", "linear")}
+    weights = {name: load_file(path)[f"{name}.weight"].size for name in layers}
+    at_32 = {"stem.conv", "0.0.0.shortcut.conv1", "0.0.0.shortcut.conv2"}
+    assert {name: weights[name] for name in at_32} == dict(zip(sorted(at_32), (1024, 256, 1728), strict=True))
+    assert layers == {name: name in at_32 or weights[name] >= 2048 for name in layers}
+    assert len({*layers.values()}) == 2
+    with patch("ebnet.packing.int8.worth_int8", lambda *_: True):
+        every = ebnet.load(packed(model, tmp_path / "every.ebn", 32))
+    assert all("int8" in op for op in every.program if op["op"] in ("conv", "linear"))
+    assert verify(every, model, grown_images(every, 8)).passed
+
+
+@pytest.mark.parametrize(("arch", "settings"), NETWORKS)
+@pytest.mark.parametrize("side", [28, 33, 64])
+def test_work_is_counted_as_the_engine_counts_it(
+    arch: str, settings: dict[str, object], side: int, tmp_path: Path
+) -> None:
+    model = random_network(arch, **settings)
+    program = Program(model)
+    engine = ebnet.load(ebnet.pack(model, tmp_path / "net.ebn"))
+    seen: list[int] = []
+    with patch("ebnet.packing.int8.worth_int8", lambda _, macs: seen.append(macs)):
+        int8_layers(program.ops, program.reals, side)
+    counted = [row["macs"] for row in engine.profile(photographs(1, 64)[:, :side, :side])]
+    assert seen == [macs for macs, op in zip(counted, program.ops, strict=True) if op["op"] in ("conv", "linear")]
 
 
 def test_layers_that_bytes_pass_between_share_a_code(tmp_path: Path) -> None:

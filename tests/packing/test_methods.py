@@ -9,12 +9,14 @@ import pytest
 import torch
 
 import ebnet
+from ebnet.errors import ConfigError
 from ebnet.models.methods import METHODS
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.registry import network_config
 from ebnet.nn.rprelu import RPReLU
 from ebnet.packing.folding import FoldedUnit, fold, is_plain
 from ebnet.packing.onnx import export_onnx
+from ebnet.packing.unpack import unpack
 from ebnet.packing.verify import verify
 
 PACKED = [method.name for method in METHODS if method.one_bit]
@@ -28,7 +30,8 @@ def pictures(count: int, seed: int) -> torch.Tensor:
 def trained(name: str, **settings: object) -> ExpertBinaryNetwork:
     """The preset in small, after some steps: batch norms, thresholds, slopes and scales are not what they began as."""
     torch.manual_seed(7)
-    model = ExpertBinaryNetwork(network_config(name, **(SMALL | settings)), "binary").train()
+    several = {"members": 2} if network_config(name).members > 1 else {}
+    model = ExpertBinaryNetwork(network_config(name, **(SMALL | several | settings)), "binary").train()
     for layer in model.modules():
         if isinstance(layer, RPReLU):
             torch.nn.init.normal_(layer.gamma, 0.0, 0.3)
@@ -118,11 +121,27 @@ def test_a_file_of_another_network_is_told(tmp_path: Path) -> None:
 def test_versions_are_the_least_that_serve(tmp_path: Path) -> None:
     from safetensors import safe_open
 
-    versions = {"bnn": "1", "xnor-net": "1", "abc-net-5": "1", "bi-real": "3", "reactnet-18": "3"}
+    versions = {"bnn": "1", "xnor-net": "1", "abc-net-5": "1", "benn": "1", "bi-real": "3", "reactnet-18": "3"}
+    versions |= {"cbcn": "3", "group-net": "4"}
     for name, version in versions.items():
         path = ebnet.pack(trained(name), tmp_path / f"{name}.ebn")
         with safe_open(path, "numpy") as file:
             assert file.metadata()["version"] == version, name
+
+
+@pytest.mark.parametrize("name", ["real-to-bin", "reactnet-18", "abc-net-1"])
+def test_structures_combine(name: str, tmp_path: Path) -> None:
+    """Turned filters in branches of members with experts, under another paper's quantizers."""
+    model = trained(name, arch="1111-0.125-1:1:1:1", orientations=4, branches=2, members=2, experts=2)
+    assert len(model.binary_layers()) == 8 * 2 * 2
+    engine = ebnet.load(ebnet.pack(model, tmp_path / "net.ebn"))
+    assert verify(engine, model, pictures(4, 61).numpy()).passed
+
+
+def test_folded_numbers_are_not_taken_for_a_networks_own(tmp_path: Path) -> None:
+    for name in ("bi-real", "xnor-net"):
+        with pytest.raises(ConfigError, match=r"whose numbers are folded into few; the run has the network"):
+            unpack(ebnet.pack(trained(name), tmp_path / "net.ebn"))
 
 
 def test_several_bases_are_several_ops(tmp_path: Path) -> None:
@@ -133,7 +152,8 @@ def test_several_bases_are_several_ops(tmp_path: Path) -> None:
 
 
 def test_int8_layers_beside_other_units(tmp_path: Path) -> None:
-    model = trained("bi-real")
     calibrate = pictures(16, 3).numpy()
-    engine = ebnet.load(ebnet.pack(model, tmp_path / "net.ebn", reals="int8", calibrate=calibrate))
-    assert verify(engine, model, pictures(6, 4).numpy()).passed
+    for name in ("bi-real", "group-net"):
+        model = trained(name)
+        engine = ebnet.load(ebnet.pack(model, tmp_path / f"{name}.ebn", reals="int8", calibrate=calibrate))
+        assert verify(engine, model, pictures(6, 4).numpy()).passed

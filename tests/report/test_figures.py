@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from ebnet.report.figure import Bars, Choice, Colouring, Figure, HeatMap, Lines, Scatter, Series, Span
+from ebnet.report.figure import Bars, Choice, Colouring, Figure, HeatMap, Lines, Scatter, Series, Span, Strips
 from ebnet.report.html import figure_html
 from ebnet.report.plots import save_figures
 
@@ -19,6 +19,7 @@ COLOURING = Colouring("c", [0, 1, 0], ["p", HOSTILE])
 KINDS = [
     Lines("lines", HOSTILE, "note", [ONE], "x", "y", [Span(1, 2, HOSTILE)]),
     Bars("bars", "Bars", "note", ["p", HOSTILE], STACKED, ["1", "3"]),
+    Strips("strips", "Strips", "note", ["p", HOSTILE], STACKED, [0.5, 0.0], ["1", HOSTILE], "x"),
     HEAT,
     Scatter("scatter", "", "", [1, 2, 3], [3, 1, 2], ["a", "b", HOSTILE], [COLOURING], "x", "y", front=[1, 0]),
     Choice("choice", "Choice", "", "layer", [HEAT]),
@@ -77,7 +78,7 @@ def test_bars_are_proportional_to_the_longest() -> None:
 def test_files_of_every_figure(tmp_path: Path) -> None:
     written = save_figures(KINDS, tmp_path)
     assert {path.name for path in written} == {
-        f"{name}.{kind}" for name in ("lines", "bars", "heat", "scatter") for kind in ("png", "svg")
+        f"{name}.{kind}" for name in ("lines", "bars", "strips", "heat", "scatter") for kind in ("png", "svg")
     }
     with Image.open(tmp_path / "scatter.png") as image:
         assert min(image.size) > 300

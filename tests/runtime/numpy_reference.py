@@ -76,6 +76,8 @@ def evaluate(op: Op, inputs: list[np.ndarray], skip: np.ndarray | None, tensors:
         return np.nanmean(windows(x, op, np.nan), 3), None
     if kind == "concat":
         return np.concatenate(inputs, 3), None
+    if kind == "sum":
+        return sum(np.float32(factor) * one for factor, one in zip(op["factors"], inputs, strict=True)), None
     if kind == "global_pool":
         return x.mean((1, 2), keepdims=True), None
     if kind == "linear":

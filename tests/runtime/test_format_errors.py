@@ -91,7 +91,7 @@ FAULTS: Faults = [
     ("FieldOutOfRange", preprocessing(size=0)),
     ("FieldChoiceUnknown", op(0, act="gelu")),
     ("FormatNameWrong", meta(format="onnx")),
-    ("FormatVersionUnsupported", meta(version="4")),
+    ("FormatVersionUnsupported", meta(version="5")),
     ("TensorTypeUnknown", tensor("h.bias", np.zeros(4, np.float64))),
     ("TensorOffsetsInvalid", header(lambda h: h["a.norm"].update(data_offsets=[8, 4]))),
     ("TensorOffsetsInvalid", header(lambda h: h["a.norm"].update(data_offsets=[0, 2**50]))),

@@ -1,4 +1,4 @@
-"""The same of what later versions of the file brought: int8 layers, and the units of other papers."""
+"""The same of what later versions of the file brought: int8 layers, the units of other papers, sums."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from ebnet._native import Engine
 from ebnet.errors import FormatError
 from tests.runtime.damage import Damage, Faults, meta, op, tensor
-from tests.runtime.tiny_file import TinyFile, TinyInt8File, TinyUnitsFile
+from tests.runtime.tiny_file import TinyFile, TinyInt8File, TinySumsFile, TinyUnitsFile
 
 
 def overflowing(file: TinyFile) -> bytes:
@@ -79,7 +79,21 @@ UNIT_FAULTS: Faults = [
     ("TensorTypeWrong", tensor("c.after", np.zeros(6, np.uint8))),
 ]
 
+SUM_FAULTS: Faults = [
+    ("OpUnknown", meta(version="3")),
+    ("FieldUnknown", op(9, name="s")),
+    ("FieldMissing", op(9, factors=None)),
+    ("FieldTypeWrong", op(9, factors=0.5)),
+    ("FieldTypeWrong", op(9, factors=[0.5, "1", 2])),
+    ("FieldOutOfRange", op(9, factors=[0.5, 1.0])),
+    ("FieldOutOfRange", op(9, factors=[1e60, 1, 1])),
+    ("ChannelsMismatch", op(9, **{"in": [9, 8, 5]})),
+    ("ValueReferenceInvalid", op(9, **{"in": []})),
+    ("ValueReferenceInvalid", op(9, **{"in": [9] * 17, "factors": [1] * 17})),
+]
+
 OF_FILES = [(TinyInt8File, *fault) for fault in INT8_FAULTS] + [(TinyUnitsFile, *fault) for fault in UNIT_FAULTS]
+OF_FILES += [(TinySumsFile, *fault) for fault in SUM_FAULTS]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ WORDS = [
     "maxpool",
     "avgpool",
     "concat",
+    "sum",
     "global_pool",
     "linear",
     "relu",

@@ -90,7 +90,7 @@ class Growing(TinyFile):
             op |= {"name": f"n{len(self.ops)}", "out": out}
         self.used |= {*inputs, *([fields["skip"]] if "skip" in fields else [])}
         self.ops.append(op)
-        self.channels.append(out or sum(self.channels[i] for i in inputs))
+        self.channels.append(out or sum(self.channels[i] for i in inputs[: 1 if kind == "sum" else None]))
 
     def conv(self, value: int, out: int, kernel: int, act: str) -> None:
         self.add("conv", [value], out, kernel=kernel, pad=kernel // 2, act=act)
@@ -154,12 +154,20 @@ def unit_programs(draw: st.DrawFn) -> Growing:
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> Growing:
+def sum_programs(draw: st.DrawFn) -> Growing:
+    file = draw(programs(sums=True))
+    file.metadata["version"] = "4"
+    return file
+
+
+@st.composite
+def programs(draw: st.DrawFn, sums: bool = False) -> Growing:
     file = Growing()
+    kinds = ["conv", "binary", "binary", "binary", "maxpool", "avgpool", "concat", *["sum"] * 4 * sums]
     for _ in range(draw(st.integers(2, 12))):
         values = list(range(len(file.channels)))
         value = draw(st.sampled_from(values))
-        kind = draw(st.sampled_from(["conv", "binary", "binary", "binary", "maxpool", "avgpool", "concat"]))
+        kind = draw(st.sampled_from(kinds))
         out = draw(st.sampled_from([2, 4, 6, 33, 64]))
         kernel = draw(st.sampled_from([1, 3]))
         if kind == "conv":
@@ -173,6 +181,10 @@ def programs(draw: st.DrawFn) -> Growing:
         elif kind == "concat":
             chosen = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
             file.add("concat", chosen)
+        elif kind == "sum":
+            fitting = [v for v in values if file.channels[v] == file.channels[value]]
+            chosen = draw(st.lists(st.sampled_from(fitting), min_size=1, max_size=4))
+            file.add("sum", chosen, factors=[draw(st.sampled_from([1, 0.25, -1.5])) for _ in chosen])
         else:
             file.add(kind, [value], kernel=3, pad=1)
     file.finish()
@@ -182,6 +194,12 @@ def programs(draw: st.DrawFn) -> Growing:
 @settings(max_examples=60)
 @given(programs(), st.sampled_from([(1, 5, 4), (3, 3, 7)]), st.sampled_from([1, 2]))
 def test_generated_programs(file: Growing, shape: tuple[int, int, int], threads: int) -> None:
+    check(file, pictures(*shape), threads)
+
+
+@settings(max_examples=60)
+@given(sum_programs(), st.sampled_from([(1, 5, 4), (3, 3, 7)]), st.sampled_from([1, 2]))
+def test_generated_programs_with_sums(file: Growing, shape: tuple[int, int, int], threads: int) -> None:
     check(file, pictures(*shape), threads)
 
 

@@ -113,6 +113,17 @@ class TinyUnitsFile(TinyFile):
                 self.make_unit(op, unit | ({"expert_scales": True} if op.get("experts", 1) > 1 else {}))
 
 
+class TinySumsFile(TinyFile):
+    """The same with a sum of three maps before the pool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metadata["version"] = "4"
+        self.ops.insert(9, {"op": "sum", "in": [9, 8, 7], "factors": [0.5, -1.25, 2]})
+        for number, op in enumerate(self.ops[10:], 10):
+            op["in"] = [number]
+
+
 def with_header(content: bytes, header: bytes) -> bytes:
     """The file with another header."""
     return len(header).to_bytes(8, "little") + header + tensor_bytes(content)

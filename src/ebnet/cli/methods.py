@@ -22,7 +22,7 @@ def methods(
 
     from rich.console import Console
 
-    from ebnet.cost.methods import WHY, method_values, methods_table
+    from ebnet.cost.methods import ABSENT, WHY, method_values, methods_table
     from ebnet.models.methods import METHODS
 
     if json_:
@@ -34,3 +34,5 @@ def methods(
     for method in METHODS:
         if notes := " ".join(filter(None, (method.decided, method.differs))):
             console.print(f"[bold]{method.name}[/]: {notes}", highlight=False)
+    for row, why in ABSENT.items():
+        console.print(f"not here: [bold]{row}[/]. {why}", highlight=False)

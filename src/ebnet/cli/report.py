@@ -1,4 +1,4 @@
-"""`ebnet report`: a run, a study or a benchmark as one HTML file."""
+"""`ebnet report`: a run, a study, a comparison or a benchmark as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,9 @@ import typer
 
 
 def report(
-    source: Annotated[Path, typer.Argument(help="A run, a study, or the JSON of `ebnet bench`.")],
+    source: Annotated[
+        Path, typer.Argument(help="A run, a study, the results of `ebnet compare`, or the JSON of `ebnet bench`.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
     bench: Annotated[Path | None, typer.Option(help="For a run: its bench file, to show speed too.")] = None,
     data: Annotated[Path | None, typer.Option(help="For a run: where its data set lies now, if it moved.")] = None,
@@ -21,6 +23,8 @@ def report(
         ebnet report runs/demo -o report.html --figures figures
 
         ebnet report runs/demo --live net.ebn
+
+        ebnet report results/comparison
 
         ebnet bench net.ebn --json > bench.json && ebnet report runs/demo --bench bench.json
     """

@@ -13,15 +13,24 @@ def results(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The page of DIRECTORY; its figures go to figures/ beside it.")
     ] = Path("docs/results.md"),
+    times: Annotated[
+        bool,
+        typer.Option(
+            "--times",
+            help="Measure the engine's time of the networks in the opening figure first: DIRECTORY/times.json.",
+        ),
+    ] = False,
 ) -> None:
     """Show how the paper's claims came out; or write the page about it from records: verdicts, tables, figures.
 
     Examples: `ebnet results`, or `ebnet results results -o docs/results.md`
     """
     if directory is None:
+        if times:
+            raise typer.BadParameter("--times measures for a page: give the directory of the records too")
         _show_shipped()
     else:
-        _write_page(directory, out)
+        _write_page(directory, out, times)
 
 
 def _show_shipped() -> None:
@@ -45,21 +54,26 @@ def _show_shipped() -> None:
     typer.echo(score(verdicts))
 
 
-def _write_page(directory: Path, out: Path) -> None:
+def _write_page(directory: Path, out: Path, times: bool) -> None:
     from ebnet.errors import DataError
     from ebnet.files import write_atomically
     from ebnet.reproduce.claim import CHAPTERS, claim_names, load_claim
     from ebnet.reproduce.document import document
     from ebnet.reproduce.figures import save_figure
+    from ebnet.reproduce.opening import FIGURE, measure_shown, points, save_opening
     from ebnet.reproduce.records import Records
     from ebnet.reproduce.routing_figure import has_routing, save_routing
     from ebnet.reproduce.verdict import judge
 
     if not (directory / "runs").is_dir():
         raise DataError(f"{directory} holds no records; `ebnet reproduce all` makes them")
+    if times:
+        typer.echo(f"{measure_shown(directory)}: measured")
     records, pilots = Records(directory), Records(directory / "pilots")
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, document(records, pilots).encode())
+    if reached := points(records):
+        save_opening(reached, directory, out.parent / "figures" / FIGURE)
     for name in (name for chapter in CHAPTERS for name in claim_names(chapter)):
         claim = load_claim(name)
         judgement = judge(claim, pilots if claim.chapter == "pilots" else records)

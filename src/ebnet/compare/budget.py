@@ -1,7 +1,7 @@
 """Equal budgets: each method gets the widest network that costs no more than the recipe's own.
 
 Stem and stages grow together, by one channel of the stem at a time, so that every method keeps the structure's
-proportions. What costs more per channel gets fewer of them.
+proportions. What costs more per channel gets fewer of them. Costs are counted here; `ebnet.compare.times` measures.
 """
 
 from collections.abc import Iterator
@@ -16,9 +16,10 @@ from ebnet.errors import ArchError, ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.recipe.settings import Recipe
 
-Equal = Literal["ops", "bytes", "structure"]
+Equal = Literal["ops", "bytes", "milliseconds", "structure"]
 EQUALS: tuple[Equal, ...] = get_args(Equal)
-"""ops: BOPs / 64 + FLOPs of one image. bytes: with fp16 reals. structure: no budget, the recipe's structure for all."""
+"""ops: BOPs / 64 + FLOPs of one image. bytes: with fp16 reals. milliseconds: of one image in the engine, one thread,
+here. structure: no budget, the recipe's structure for all."""
 
 WIDEST = 4
 """Times the recipe's own first stage: a method that costs so little is stopped there."""
@@ -41,41 +42,50 @@ class Fitted:
     settings: dict[str, Any]
     """Changes to the recipe's network."""
     counted: Profile
+    milliseconds: float | None = None
+    """Of one image in the engine, where it was measured."""
 
 
 def fitted(recipe: Recipe, contestant: Contestant, equal: Equal) -> Fitted:
-    """The widest network of a contestant within the budget."""
-    own = Arch.parse(recipe.network.arch)
+    """The widest network of a contestant within a budget that is counted."""
     if equal == "structure":
-        return _counted(recipe, contestant.settings)
-    limit = _cost(_counted(recipe, {"experts": 1}), equal)
+        return counted(recipe, contestant.settings)
+    limit = _cost(own(recipe), equal)
     best = None
-    for arch in _wider(own):
-        if recipe.network.stem == "imagenet" and arch.widths[0] % 4:
-            continue
-        shape = {"arch": str(arch), "stem_width": arch.widths[0]}
-        candidate = _counted(recipe, contestant.settings | shape)
+    for shape in shapes(recipe):
+        candidate = counted(recipe, contestant.settings | shape)
         if _cost(candidate, equal) > limit:
             break
         best = candidate
     if best is None:
         raise ConfigError(
-            f"{contestant}: even the narrowest costs more {equal} than the {limit:,.0f} of {own}; take a wider recipe"
+            f"{contestant}: even the narrowest costs more {equal} than the {limit:,.0f} of {recipe.network.arch}; "
+            "take a wider recipe"
         )
     return best
 
 
-def _wider(arch: Arch) -> Iterator[Arch]:
-    """The same blocks, groups and proportions, from narrow to wide; widths that groups do not divide are left out."""
+def own(recipe: Recipe) -> Fitted:
+    """The recipe's own network, which is the budget."""
+    return counted(recipe, {"experts": 1})
+
+
+def shapes(recipe: Recipe) -> Iterator[dict[str, Any]]:
+    """The structure from narrow to wide: blocks, groups and proportions stay; what no network can have is left out."""
+    arch = Arch.parse(recipe.network.arch)
     for width in range(1, WIDEST * arch.widths[0] + 1):
+        if recipe.network.stem == "imagenet" and width % 4:
+            continue
         factor = Fraction(width, STEM_WIDTH) / arch.expansion[0]
         try:
-            yield Arch(arch.blocks, tuple(factor * expansion for expansion in arch.expansion), arch.groups)
+            wider = Arch(arch.blocks, tuple(factor * expansion for expansion in arch.expansion), arch.groups)
         except ArchError:
             continue
+        yield {"arch": str(wider), "stem_width": width}
 
 
-def _counted(recipe: Recipe, settings: dict[str, Any]) -> Fitted:
+def counted(recipe: Recipe, settings: dict[str, Any]) -> Fitted:
+    """The recipe's network with some settings changed, and its costs."""
     network = recipe.network.config(CLASSES, CHANNELS, 1).to_dict() | settings
     return Fitted(settings, profile(NetworkConfig.from_dict(network), recipe.data.size))
 

@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import ClassVar, Self
 
-from ebnet.compare.budget import Equal, Fitted, fitted
+from ebnet.compare.budget import Equal, Fitted, counted, fitted
 from ebnet.compare.contestants import Contestant
+from ebnet.compare.times import Times
 from ebnet.recipe.settings import Recipe, load_recipe
 from ebnet.reproduce.chain import Link, links_of
 
@@ -28,14 +29,42 @@ class Contest:
     overrides: tuple[str, ...] = ()
 
     @property
-    def contestants(self) -> list[Contestant]:
+    def named(self) -> list[Contestant]:
+        """All that were asked for."""
         return [Contestant.parse(name) for name in dict.fromkeys(self.methods)]
 
     @property
+    def contestants(self) -> list[Contestant]:
+        """Those that take part."""
+        return [one for one in self.named if str(one) not in self.left_out]
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The others, and why: those that the engine does not run have no milliseconds."""
+        if self.equal != "milliseconds":
+            return {}
+        reasons = {str(one): self.times.left_out(one.priced) for one in self.named}
+        return {name: why for name, why in reasons.items() if why is not None}
+
+    @cached_property
+    def times(self) -> Times:
+        return Times(self.base, self.results)
+
+    def prepare(self) -> None:
+        """Measure what is to be measured before anything is trained."""
+        if self.equal == "milliseconds":
+            self.times.measure([one.priced for one in self.named], self.work)
+
+    @cached_property
     def base(self) -> Recipe:
         return load_recipe(self.recipe).changed(self.overrides)
 
     def network(self, contestant: Contestant) -> Fitted:
+        if contestant.on_top:
+            alone = self.network(contestant.priced)
+            return counted(self.base, alone.settings | {"experts": contestant.experts})
+        if self.equal == "milliseconds":
+            return self.times.fitted(contestant)
         return _fitted(self.recipe, self.overrides, contestant, self.equal)
 
     def recipe_of(self, contestant: Contestant, seed: int) -> Recipe:

@@ -2,43 +2,35 @@
 
 from importlib.resources import files
 
-from ebnet.compare.contest import Contest
-from ebnet.compare.standings import Standing
-from ebnet.compare.tables import COLUMNS, cells
-
-FIGURE = "comparison.svg"
-"""Beside the page, in figures/."""
+from ebnet.report.comparison import Summary, table, told_name
 
 
-def page(contest: Contest, rows: list[Standing]) -> str:
-    """The set-up, then the standings; or, before there are records, the networks that are to be trained."""
+def page(summaries: list[Summary]) -> str:
+    """The set-up, then the standings of each recipe and budget; or, before there are records, what is to be trained."""
     text = (files("ebnet") / "compare" / "text" / "head.md").read_text(encoding="utf-8")
-    parts = [text.strip(), "## Standings", _state(contest, rows)]
-    parts.append("\n".join([_line(COLUMNS), "|" + "---|" * len(COLUMNS), *(_row(row) for row in rows)]))
-    if any(row.top1 for row in rows):
-        parts.append(f"![top-1 of every method, seed by seed](figures/{FIGURE})")
-    parts += [f"{row.contestant} broke down: {row.broken}." for row in rows if row.broken]
+    parts = [text.strip()]
+    for summary in summaries:
+        parts += [
+            f"## Standings: `{summary['recipe']}`, equal {summary['equal']}",
+            *summary["notes"][:1],
+            _table(summary),
+        ]
+        if summary["seeds"]:
+            parts.append(f"![top-1 of every method, seed by seed](figures/{figure_name(summary)})")
+        parts += summary["notes"][1:]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(row: Standing) -> str:
-    method, arch, *others = cells(row)
-    return _line((f"`{method}`", f"`{arch}`", *others))
+def figure_name(summary: Summary) -> str:
+    """Beside the page, in figures/."""
+    return f"{told_name(summary)}.svg"
 
 
-def _line(cells: tuple[str, ...]) -> str:
+def _table(summary: Summary) -> str:
+    shown = table(summary)
+    rows = [_line([f"`{method}`", *others]) for method, *others in shown.rows]
+    return "\n".join([_line(list(shown.columns)), "|" + "---|" * len(shown.columns), *rows])
+
+
+def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _state(contest: Contest, rows: list[Standing]) -> str:
-    seeds = len(next((row.top1 for row in rows if row.top1), {}))
-    if seeds == 0:
-        return (
-            f"Not run yet. These are the networks of equal {contest.equal} that the command above trains; what they "
-            "reach is not known."
-        )
-    hours = sum(row.seconds for row in rows) / 3600
-    return (
-        f"{seeds} paired seeds, equal {contest.equal}, {hours:.1f} hours of training steps on one core each. Mean and "
-        "standard error over the seeds; rank 1 is best of its seed; `behind` is in points, paired with the best mean."
-    )

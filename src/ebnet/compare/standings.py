@@ -11,6 +11,7 @@ from typing import Any
 
 from ebnet.compare.contest import Contest
 from ebnet.compare.contestants import Contestant
+from ebnet.cost.profile import Profile
 from ebnet.reproduce.chain import chain
 from ebnet.reproduce.records import Records
 
@@ -21,12 +22,16 @@ class Standing:
 
     contestant: str
     arch: str
+    channels: tuple[int, ...]
+    """Of each stage."""
     cost: dict[str, float]
     top1: dict[int, float]
     ranks: dict[int, float]
     behind: dict[int, float]
     """Points behind the best by mean, paired."""
     broken: str | None
+    milliseconds: float | None
+    """Of one image in the engine, where the budget was measured."""
     seconds: float
     """Of all its phases' training, shared ones included."""
 
@@ -34,12 +39,14 @@ class Standing:
         return {
             "method": self.contestant,
             "arch": self.arch,
+            "channels": list(self.channels),
             "cost": self.cost,
             "top1_by_seed": self.top1,
             "top1": told(self.top1),
             "rank": told(self.ranks),
             "behind_the_best": told(self.behind),
             "broken": self.broken,
+            "milliseconds": self.milliseconds,
             "seconds": self.seconds,
         }
 
@@ -63,16 +70,18 @@ def standings(contest: Contest) -> list[Standing]:
     order = sorted(sound, key=lambda one: -mean(top1[one].values())) if shared else sound
     rows = []
     for one in [*order, *broken]:
-        own = top1.get(one, {})
+        own, network = top1.get(one, {}), contest.network(one)
         rows.append(
             Standing(
                 str(one),
-                str(contest.network(one).counted.config.arch),
-                _costs(contest, one),
+                str(network.counted.config.arch),
+                network.counted.config.arch.widths,
+                _costs(network.counted),
                 own,
                 {seed: _rank(own[seed], [top1[other][seed] for other in sound]) for seed in own},
                 {seed: top1[order[0]][seed] - own[seed] for seed in own},
                 broken.get(one),
+                network.milliseconds,
                 sum(phase.get("seconds", 0.0) for phases in found[one].values() for phase in phases),
             )
         )
@@ -104,8 +113,7 @@ def _rank(own: float, all_of_seed: list[float]) -> float:
     return better + (equal + 1) / 2
 
 
-def _costs(contest: Contest, contestant: Contestant) -> dict[str, float]:
-    counted = contest.network(contestant).counted
+def _costs(counted: Profile) -> dict[str, float]:
     return {
         "bops": counted.bops,
         "flops": counted.flops,

@@ -3,11 +3,7 @@
 import sys
 
 from ebnet.compare.contest import Contest
-from ebnet.errors import Interrupted
-from ebnet.reproduce.worker import work
+from ebnet.reproduce.worker import run
 
 if __name__ == "__main__":
-    try:
-        work(Contest.from_json(sys.argv[1]))
-    except Interrupted as interruption:
-        sys.exit(128 + interruption.signal)
+    run(Contest.from_json(sys.argv[1]))

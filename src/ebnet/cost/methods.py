@@ -15,6 +15,16 @@ WHY = (
 )
 """How it is counted."""
 
+_CELLS = "a cell reads the two cells before it, for which the notation of networks here has no place"
+ABSENT = {
+    "BATS": f"Its cells are drawn in the paper; its authors' code has their operations, not the cells. And {_CELLS}.",
+    "BNAS-F, BNAS-G": f"Their cells are in the authors' code (15 of 68 channels for F), but {_CELLS}.",
+    "CI-Net": "Its interactions between channels are a graph that a policy found by reinforcement learning; neither "
+    "the graph nor code was found.",
+    "XNOR-Net (WRN40)": "A row for CIFAR-100 alone: a Wide ResNet of three stages, and the notation here has four.",
+}
+"""Rows of the paper's tables that are no network here, and why."""
+
 
 def method_values(method: Method) -> dict[str, Any]:
     """A row for machines."""

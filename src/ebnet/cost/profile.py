@@ -9,19 +9,23 @@ How things are counted (docs/counting.md has the derivation):
   have more or fewer of them.
 - Weights of m bits with activations of n are m n BOPs a multiply-accumulate; with real activations it is a real MAC.
 - FLOPs = real MACs + elementwise, which is what the paper's 1.1e8 counts. OPs = BOPs / 64 + FLOPs.
+- Branches of a block are all counted, and the sums that join them are real MACs. An ensemble is all of its members.
 - bytes: one bit per binary weight and expert, 4 or 2 bytes per real; a batch norm is two reals per channel, as stored.
-  In an int8 file the weights of stem, shortcuts, head and classifier are bytes, the last two with a scale per output.
+  In an int8 file the weights of stem, shortcuts, head and classifier are bytes, the last two with a scale per output;
+  small layers stay real (`ebnet.models.small_layers`).
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ebnet.arch import SCALING_REDUCTION, Arch
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
-from ebnet.models.layout import ConvLayout, NetworkLayout, UnitLayout, layout
+from ebnet.models.layout import BlockLayout, ConvLayout, NetworkLayout, UnitLayout, layout
 from ebnet.models.quantizers import ACTIVATION_BITS, REAL_BITS, UNITS, WEIGHT_BITS
+from ebnet.models.small_layers import worth_int8
+from ebnet.names import member_prefix
 
 if TYPE_CHECKING:
     from ebnet.models.network import ExpertBinaryNetwork
@@ -34,7 +38,7 @@ class LayerCost:
     """One layer: what it does and what it holds."""
 
     name: str
-    kind: Literal["stem", "binary", "shortcut", "head", "classifier"]
+    kind: Literal["stem", "binary", "shortcut", "fusion", "head", "classifier"]
     output: tuple[int, ...]
     bops: int = 0
     real_macs: int = 0
@@ -43,7 +47,14 @@ class LayerCost:
     """Of one expert; a weight of two bits counts twice."""
     real_parameters: int = 0
     real_weights: int = 0
-    """Of a convolution or linear map: those parameters that an int8 file keeps as bytes."""
+    """Of a convolution or linear map: those parameters that an int8 file may keep as bytes."""
+
+    @property
+    def bytes_saved(self) -> int:
+        """By int8 against fp16."""
+        if not worth_int8(self.real_weights, self.real_macs):
+            return 0
+        return self.real_weights - (2 * self.output[0] if self.kind in ("head", "classifier") else 0)
 
 
 @dataclass(frozen=True)
@@ -92,8 +103,7 @@ class Profile:
 
     @property
     def bytes_int8(self) -> int:
-        scales = sum(layer.output[0] for layer in self.layers if layer.kind in ("head", "classifier"))
-        return self._bytes(2) - sum(layer.real_weights for layer in self.layers) + 2 * scales
+        return self._bytes(2) - sum(layer.bytes_saved for layer in self.layers)
 
     def _bytes(self, real: int) -> int:
         return -(-self.binary_weights * self.config.experts // 8) + real * self.real_parameters
@@ -130,7 +140,10 @@ def profile(
         raise ConfigError(f"input_size={input_size!r}: expected one or two whole numbers of at least 1")
     structure = layout(config)
     layers = (*_stem(structure, size), *_units(config, structure, size), *_classifier(config, structure))
-    return Profile(config, size, layers)
+    members = (
+        replace(layer, name=member_prefix(member) + layer.name) for member in range(config.members) for layer in layers
+    )
+    return Profile(config, size, tuple(members))
 
 
 def _stem(structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
@@ -148,9 +161,22 @@ def _stem(structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost
 
 
 def _units(config: NetworkConfig, structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
-    for unit in structure.units:
-        yield _binary(config, unit, size)
-        yield from _projection(config, unit, size)
+    for number, block in enumerate(block for stage in structure.stages for block in stage):
+        for unit in (unit for units in block.branches for unit in units):
+            yield _binary(config, unit, size)
+            yield from _projection(config, unit, size)
+        if config.branches > 1:
+            yield _fusion(config, block, size, first=number == 0)
+
+
+def _fusion(config: NetworkConfig, block: BlockLayout, size: tuple[int, int], first: bool) -> LayerCost:
+    """Of a block's branches: their weighted sum, and before it what each of them reads, a sum of two maps."""
+    start, last = block.branches[0][0], block.branches[0][-1].conv
+    output, positions = _output(last, size)
+    read = start.conv.cin * positions * start.stride**2
+    macs = config.branches * (last.cout * positions + (0 if first else 2 * read))
+    reals = config.branches + (not first)
+    return LayerCost(f"{last.name}.fusion", "fusion", output, real_macs=macs, real_parameters=reals)
 
 
 def _binary(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> LayerCost:

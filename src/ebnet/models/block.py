@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ebnet.models.config import NetworkConfig
-from ebnet.models.layout import BlockLayout, ConvLayout, UnitLayout
+from ebnet.models.layout import ConvLayout, UnitLayout
 from ebnet.models.quantizers import UNITS
 from ebnet.models.shortcut import Projection
 from ebnet.nn.binary_conv import BinaryConv2d
@@ -71,9 +71,9 @@ class BinaryUnit(nn.Module):
 class Block(nn.Module):
     """Two grouped 3x3 units and, where groups are to be mixed, one ungrouped 1x1 unit."""
 
-    def __init__(self, layout: BlockLayout, config: NetworkConfig, precision: Precision) -> None:
+    def __init__(self, units: tuple[UnitLayout, ...], config: NetworkConfig, precision: Precision) -> None:
         super().__init__()
-        self.units = nn.ModuleList(BinaryUnit(unit, config, precision) for unit in layout.units)
+        self.units = nn.ModuleList(BinaryUnit(unit, config, precision) for unit in units)
 
     def forward(self, x: Tensor) -> Tensor:
         first = x
@@ -93,4 +93,5 @@ def _binary_conv(layout: ConvLayout, config: NetworkConfig, precision: Precision
     if config.conv == "cond":
         return CondBinaryConv2d(*shape, outer_ste=config.cond_outer_ste, **common)
     common |= {"gate": config.gate, "temperature": config.temperature, "weights": config.weights}
+    common |= {"orientations": config.orientations}
     return ExpertBinaryConv2d(*shape, **common)

@@ -16,6 +16,7 @@ Weights = Literal[
     "sign",
     "channel-mean",
     "layer-mean",
+    "lq",
     "magnitude",
     "libra",
     "abc-1",
@@ -39,10 +40,24 @@ Activations = Literal[
     "qil",
     "real",
 ]
-Unit = Literal["real-to-binary", "xnor", "bi-real", "react"]
+Unit = Literal["real-to-binary", "xnor", "bi-real", "bi-real-prelu", "react"]
 
 _ESTIMATORS = {"clip": "sign", "polynomial": "sign-polynomial"}
 """What the former setting `activation_ste` is called as `activations`."""
+
+
+COUNTS = (
+    "experts",
+    "num_classes",
+    "in_channels",
+    "stem_width",
+    "shortcut_reduction",
+    "head_width",
+    "orientations",
+    "branches",
+    "members",
+)
+"""Settings that are whole numbers of at least 1."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,11 @@ class NetworkConfig:
         activations: how activations are quantized, a name of `ebnet.nn.activations`: ``sign`` with the clipped
             gradient (the paper's), ``sign-polynomial``, ``rsign`` ...
         unit: the order of the layers around a binary convolution, a name of `ebnet.models.quantizers.UNITS`:
-            ``real-to-binary`` (the paper's), ``xnor``, ``bi-real`` or ``react``.
+            ``real-to-binary`` (the paper's), ``xnor``, ``bi-real``, ``bi-real-prelu`` or ``react``.
+        orientations: of how many output channels of a binary convolution each is a turned version of one learned filter
+            (`ebnet.nn.circulant`): 1, 4 or 8.
+        branches: binary blocks side by side in place of each block (`ebnet.models.group`).
+        members: of an ensemble: networks of their own whose logits are averaged (`ebnet.train.bagging`).
         cond_outer_ste: estimator of CondConv's second binarization: ``clip`` or ``identity``.
     """
 
@@ -87,12 +106,15 @@ class NetworkConfig:
     weights: Weights = "learned-scale"
     activations: Activations = "sign"
     unit: Unit = "real-to-binary"
+    orientations: int = 1
+    branches: int = 1
+    members: int = 1
     cond_outer_ste: Ste = "clip"
 
     def __post_init__(self) -> None:
         if isinstance(self.arch, str):
             object.__setattr__(self, "arch", Arch.parse(self.arch))
-        for name in ("experts", "num_classes", "in_channels", "stem_width", "shortcut_reduction", "head_width"):
+        for name in COUNTS:
             value = getattr(self, name)
             if value is None and name == "head_width":
                 continue
@@ -110,6 +132,9 @@ class NetworkConfig:
             _one_of(name, getattr(self, name), get_args(kind))
         if self.conv == "cond" and self.weights != "learned-scale":
             raise ConfigError(f"weights={self.weights!r}: conv='cond' takes signs of mixed experts, not these")
+        _one_of("orientations", self.orientations, (1, 4, 8))
+        if self.conv == "cond" and self.orientations > 1:
+            raise ConfigError(f"orientations={self.orientations}: conv='cond' mixes filters, and turns none")
         if self.stem == "imagenet" and self.stem_width % 4:
             raise ConfigError(f"stem_width={self.stem_width}: the imagenet stem needs a multiple of 4")
         if self.stem_width % self.arch.groups[0]:
@@ -147,6 +172,6 @@ def renamed(settings: dict[str, Any]) -> dict[str, Any]:
     return {"activations": _ESTIMATORS[former]} | kept
 
 
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+def _one_of(name: str, value: object, choices: tuple[object, ...]) -> None:
     if value not in choices:
-        raise ConfigError(f"{name}={value!r}: expected one of {', '.join(choices)}")
+        raise ConfigError(f"{name}={value!r}: expected one of {', '.join(map(str, choices))}")

@@ -49,7 +49,9 @@ class UnitLayout:
 
 @dataclass(frozen=True)
 class BlockLayout:
-    units: tuple[UnitLayout, ...]
+    """A block's units, of each of its branches; mostly there is one."""
+
+    branches: tuple[tuple[UnitLayout, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class NetworkLayout:
     @property
     def units(self) -> tuple[UnitLayout, ...]:
         """All binary convolutions with their skips, in forward order."""
-        return tuple(unit for stage in self.stages for block in stage for unit in block.units)
+        return tuple(unit for stage in self.stages for block in stage for units in block.branches for unit in units)
 
 
 def layout(config: NetworkConfig) -> NetworkLayout:
@@ -115,17 +117,32 @@ def _block(
     shapes = [(cin, 3, stride, groups), (cout, 3, 1, groups)]
     if config.aggregation and groups > 1:
         shapes.append((cout, 1, 1, 1))
+    branches = (_branch(config, stage, block, branch, shapes, cin, stride, shrink) for branch in range(config.branches))
+    return BlockLayout(tuple(branches))
+
+
+def _branch(
+    config: NetworkConfig,
+    stage: int,
+    block: int,
+    branch: int,
+    shapes: list[tuple[int, int, int, int]],
+    cin: int,
+    stride: int,
+    shrink: tuple[int, ...],
+) -> tuple[UnitLayout, ...]:
+    cout = config.arch.widths[stage]
     units = []
     once = UNITS[config.unit].skip == "block"
     for number, (inputs, kernel, step, split) in enumerate(shapes):
-        unit = layer_name(stage, block, number)
+        unit = layer_name(stage, block, number, branch)
         conv = ConvLayout(unit, inputs, cout, kernel, step, split, shrink)
         skips = not once or number == len(shapes) - 1
         source, pooled = (cin, stride) if once else (inputs, step)
         projects = skips and (pooled > 1 or source != cout)
         projection = _projection(config, unit, source, cout, shrink) if projects else ()
         units.append(UnitLayout(conv, skips, projection, pooled))
-    return BlockLayout(tuple(units))
+    return tuple(units)
 
 
 def _projection(

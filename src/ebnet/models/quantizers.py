@@ -8,6 +8,7 @@ WEIGHT_BITS = {
     "sign": 1,
     "channel-mean": 1,
     "layer-mean": 1,
+    "lq": 1,
     "magnitude": 1,
     "libra": 1,
     "abc-1": 1,
@@ -64,6 +65,7 @@ UNITS = {
     "real-to-binary": UnitKind(norm_first=True, activation="prelu", activation_last=False, skip="unit"),
     "xnor": UnitKind(norm_first=True, activation="none", activation_last=False, skip="block"),
     "bi-real": UnitKind(norm_first=False, activation="none", activation_last=False, skip="unit"),
+    "bi-real-prelu": UnitKind(norm_first=False, activation="prelu", activation_last=True, skip="unit"),
     "react": UnitKind(norm_first=False, activation="rprelu", activation_last=True, skip="unit"),
 }
 """By `network.unit`.
@@ -71,5 +73,6 @@ UNITS = {
 real-to-binary: BN, sign, conv, scale, PReLU, skip (Martinez et al., 2020), what the paper builds on.
 xnor: BN, sign, conv, without an activation between, a skip around two of them (XNOR-Net, Rastegari et al., 2016).
 bi-real: sign, conv, BN, skip around each (Bi-Real Net, Liu et al., 2018, fig. 3).
+bi-real-prelu: the same, then PReLU (CBCN, Liu et al., 2019, as its authors' code has it).
 react: sign, conv, BN, skip, then RPReLU (ReActNet, Liu et al., 2020, fig. 5).
 """

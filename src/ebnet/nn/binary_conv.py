@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ebnet.errors import ConfigError, ShapeError
 from ebnet.nn.activations import Sign, activation_quantizer
+from ebnet.nn.circulant import ORIENTATIONS, circulant
 from ebnet.nn.geometry import Geometry, Pair
 from ebnet.nn.precision import BinaryLayer, Precision
 from ebnet.nn.scaling import DataDrivenScaling
@@ -25,6 +26,7 @@ class BinaryConv2d(BinaryLayer):
         ste: the straight-through estimator of the activations' sign; the weights use the clipped one.
         weights: how weights are quantized, a name of `ebnet.nn.weights`.
         activations: how activations are quantized, a name of `ebnet.nn.activations`; `ste` then plays no part.
+        orientations: how many output channels are turned versions of one learned filter (`ebnet.nn.circulant`).
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class BinaryConv2d(BinaryLayer):
         num_experts: int = 1,
         weights: str = "learned-scale",
         activations: str | None = None,
+        orientations: int = 1,
     ) -> None:
         super().__init__()
         name = f"{type(self).__name__}({in_channels}, {out_channels}, groups={groups})"
@@ -57,10 +60,13 @@ class BinaryConv2d(BinaryLayer):
         self.dilation = _pair("dilation", dilation, 1)
         self.padding = _padding(padding, self.kernel_size, self.dilation)
         self.groups = groups
+        self.orientations = orientations
+        self._check_orientations()
         self.precision = Precision.REAL
         self.input_quantizer = Sign(ste) if activations is None else activation_quantizer(activations, in_channels)
         self.weight_quantizer = weight_quantizer(weights, self.kernel_size)
-        self.weight = nn.Parameter(torch.empty(num_experts * out_channels, in_channels // groups, *self.kernel_size))
+        learned = num_experts * out_channels // orientations
+        self.weight = nn.Parameter(torch.empty(learned, in_channels // groups, *self.kernel_size))
         self.scale = nn.Parameter(torch.ones(out_channels), requires_grad=self.weight_quantizer.learns_scale)
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
         self.scaling = DataDrivenScaling(in_channels, out_channels) if scaling else None
@@ -90,7 +96,12 @@ class BinaryConv2d(BinaryLayer):
     @property
     def used_weight(self) -> Tensor:
         """The weights that the convolution uses: the latent ones, quantized where the precision says so."""
-        return self.weight_quantizer(self.weight) if self.precision.binary_weights else self.weight
+        return self.weight_quantizer(self.filters) if self.precision.binary_weights else self.filters
+
+    @property
+    def filters(self) -> Tensor:
+        """The latent weights of all output channels: the learned ones, in their orientations where they have some."""
+        return self.weight if self.orientations == 1 else circulant(self.weight, self.orientations)
 
     def move_to(self, precision: Precision) -> None:
         super().move_to(precision)
@@ -99,13 +110,26 @@ class BinaryConv2d(BinaryLayer):
         self.weight_quantizer.requires_grad_(precision.binary_weights)
 
     def _becomes_binary(self) -> None:
-        self.weight_quantizer.begin(self.weight.detach())
+        self.weight_quantizer.begin(self.filters.detach())
         if self.weight_quantizer.learns_scale:
             super()._becomes_binary()
 
     @property
     def _needs_mean(self) -> bool:
         return self.scaling is not None
+
+    def _check_orientations(self) -> None:
+        if self.orientations not in ORIENTATIONS:
+            known = ", ".join(map(str, ORIENTATIONS))
+            raise ConfigError(f"orientations={self.orientations!r}: expected one of {known}")
+        name = f"{self.orientations} orientations"
+        if self.orientations > 1 and self.kernel_size not in ((1, 1), (3, 3)):
+            raise ConfigError(f"{name} need a kernel of 1x1 or 3x3, not kernel_size={self.kernel_size}")
+        if self.in_channels // self.groups % self.orientations or self.out_channels // self.groups % self.orientations:
+            raise ConfigError(
+                f"{name} do not divide the {self.in_channels} input and {self.out_channels} output channels "
+                f"of {self.groups} groups"
+            )
 
     def _check(self, x: Tensor) -> None:
         if x.dim() != 4 or x.shape[1] != self.in_channels:

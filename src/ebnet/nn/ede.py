@@ -9,7 +9,10 @@ from ebnet.nn.estimate import estimated
 from ebnet.nn.sign import hard_sign
 
 SHARPNESS = 0.1, 10.0
-"""T_min and T_max: t at the start and at the end of training."""
+"""T_min and T_max: t at the start and at the end of training, the paper's.
+
+The authors' CIFAR-10 code starts at 0.001: below 0.1 the gradient is within 1 % of the identity's for abs(x) <= 1.
+"""
 
 
 class ErrorDecay(nn.Module):

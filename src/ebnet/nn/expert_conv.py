@@ -50,6 +50,7 @@ class ExpertBinaryConv2d(BinaryConv2d):
         ste: Ste | str = Ste.CLIP,
         weights: str = "learned-scale",
         activations: str | None = None,
+        orientations: int = 1,
     ) -> None:
         super().__init__(
             in_channels,
@@ -66,6 +67,7 @@ class ExpertBinaryConv2d(BinaryConv2d):
             num_experts=num_experts,
             weights=weights,
             activations=activations,
+            orientations=orientations,
         )
         self.gate_gradient: Literal["softmax", "sigmoid"] = gate
         self.temperature = temperature
@@ -74,8 +76,8 @@ class ExpertBinaryConv2d(BinaryConv2d):
 
     @property
     def expert_weights(self) -> Tensor:
-        """The weights as [N, out, in / groups, kh, kw]."""
-        return self.weight.unflatten(0, (self.num_experts, self.out_channels))
+        """The learned weights as [N, filters, in / groups, kh, kw]."""
+        return self.weight.unflatten(0, (self.num_experts, -1))
 
     def replicate(self, num_experts: int) -> None:
         """Grow one expert to `num_experts` equal ones with a fresh random gate (optimization policy, step 2)."""
@@ -103,7 +105,7 @@ class ExpertBinaryConv2d(BinaryConv2d):
         require_finite(mean)
         choice = self.gate(mean)
         self.last_experts = choice.detach().argmax(1)
-        if self.precision.binary_weights and isinstance(self.weight_quantizer, PlainSign):
+        if self.precision.binary_weights and isinstance(self.weight_quantizer, PlainSign) and self.orientations == 1:
             return expert_convolution(x_hat, self.expert_weights, choice, self.geometry, Ste.CLIP)
         # With other quantizers the gate chooses among the quantized experts, and learns from those.
         experts = self.used_weight.unflatten(0, (self.num_experts, self.out_channels))

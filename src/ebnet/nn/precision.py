@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from torch import nn
+from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
 
@@ -52,6 +52,11 @@ class BinaryLayer(nn.Module):
     scale: nn.Parameter
     precision: Precision
 
+    @property
+    def filters(self) -> Tensor:
+        """The latent weights of all output channels."""
+        return self.weight
+
     def move_to(self, precision: Precision) -> None:
         """Change precision."""
         if precision.binary_weights and not self.precision.binary_weights:
@@ -64,5 +69,5 @@ class BinaryLayer(nn.Module):
         sign(w) has size 1 where w had size mean(abs(w)), and no normalisation follows the layer, so without this the
         network would start Stage II from outputs many times too large.
         """
-        rows = self.weight.detach().flatten(1).abs().mean(1)
+        rows = self.filters.detach().flatten(1).abs().mean(1)
         self.scale.data.mul_(rows.view(-1, self.scale.numel()).mean(0))

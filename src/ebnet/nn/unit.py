@@ -44,6 +44,8 @@ def refusal(x: Tensor, norm: nn.Module | None, conv: "ExpertBinaryConv2d", act: 
         return f"{type(conv.input_quantizer).__name__} activations"
     if conv.precision.binary_weights and not isinstance(conv.weight_quantizer, PlainSign):
         return f"{type(conv.weight_quantizer).__name__} weights"
+    if conv.orientations > 1:
+        return "filters in several orientations"
     gate, scaling = conv.gate, conv.scaling
     inner = [norm, conv, act] if norm is not None or act is not None else []
     inner += [] if gate is None else [gate, gate.linear]

@@ -10,12 +10,12 @@ from safetensors.numpy import save
 from ebnet.errors import ConfigError, NonFiniteError
 from ebnet.files import require_folder, write_atomically
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.packing.int8 import Tensors, calibrated, quantized
+from ebnet.packing.int8 import Tensors, calibrated, int8_layers, quantized
 from ebnet.packing.preprocessing import complete_preprocessing
 from ebnet.packing.program import Program
 
 FORMAT = "ebnet"
-VERSION, INT8_VERSION, UNITS_VERSION = "1", "2", "3"
+VERSION, INT8_VERSION, UNITS_VERSION, SUMS_VERSION = "1", "2", "3", "4"
 """A file is of the first version that has what is in it, so that older readers read what they can."""
 UNITS_FIELDS = {"shift", "after", "act_last", "expert_scales"}
 """Fields of binary ops that the third version brings."""
@@ -38,7 +38,7 @@ def pack(
         model: a network of precision ``binary``; anything else is refused.
         path: the file to write; it appears whole or not at all.
         reals: width of scales, batch norms, gates, shortcuts, stem, head and classifier; with ``int8`` the weights of
-            the last four are int8 and all else is fp16.
+            the last four are int8, where that saves bytes or time worth having, and all else is fp16.
         preprocessing: ``size, resize, crop, mean, std`` of the pictures it was trained on; what is left out is filled
             in (the size from the stem, mean 0 and std 1).
         labels: names of the classes.
@@ -70,12 +70,14 @@ def packed_bytes(
         raise ConfigError(f"{len(labels)} labels for {model.config.num_classes} classes")
     metadata = {
         "format": FORMAT,
-        "version": UNITS_VERSION if any(UNITS_FIELDS & set(op) for op in program.ops) else VERSION,
+        "version": _version(program.ops),
         "program": _compact(program.ops),
         "preprocessing": _compact(complete_preprocessing(preprocessing, model.config)),
         "labels": _compact(labels),
         "network": _compact(model.config.to_dict()),
     }
+    if reals == "int8" and program.classifiers:
+        raise ConfigError("reals='int8': the joined classifier of an ensemble stays real; use fp16")
     if reals != "int8":
         return _content(metadata, program.reals, reals, program.bits)
     return with_int8(metadata, program.reals, program.bits, calibrate)
@@ -86,10 +88,17 @@ def with_int8(metadata: dict[str, str], reals: Tensors, bits: Tensors, calibrate
     if calibrate is None:
         raise ConfigError("reals='int8' needs images to calibrate with: calibrate=images")
     ops, preprocessing = json.loads(metadata["program"]), json.loads(metadata["preprocessing"])
-    codes = calibrated(_content(metadata, reals, "fp32", bits), ops, reals, calibrate)
+    layers = int8_layers(ops, reals, preprocessing["size"])
+    codes = calibrated(_content(metadata, reals, "fp32", bits), ops, layers, calibrate)
     ops, reals, weights = quantized(ops, reals, preprocessing, codes)
     metadata = metadata | {"version": max(INT8_VERSION, metadata["version"]), "program": _compact(ops)}
     return _content(metadata, reals, "int8", weights | bits)
+
+
+def _version(ops: list[dict[str, Any]]) -> str:
+    if any(op["op"] == "sum" for op in ops):
+        return SUMS_VERSION
+    return UNITS_VERSION if any(UNITS_FIELDS & set(op) for op in ops) else VERSION
 
 
 def _content(metadata: dict[str, str], reals: Tensors, width: str, others: Tensors) -> bytes:

@@ -34,7 +34,7 @@ def is_plain(unit: BinaryUnit) -> bool:
     """Whether the network's own numbers are the op's: signs with the layer's scale, batch norm first."""
     conv, kind = unit.conv, unit.kind
     signs = isinstance(conv.weight_quantizer, PlainSign) and isinstance(conv.input_quantizer, Sign)
-    return signs and kind.norm_first and not kind.activation_last
+    return signs and kind.norm_first and not kind.activation_last and conv.orientations == 1
 
 
 def fold(name: str, unit: BinaryUnit) -> list[FoldedOp]:
@@ -42,7 +42,7 @@ def fold(name: str, unit: BinaryUnit) -> list[FoldedOp]:
     conv, kind = unit.conv, unit.kind
     assert isinstance(conv, ExpertBinaryConv2d)
     try:
-        inputs, weights = conv.input_quantizer.bases(), conv.weight_quantizer.bases(conv.weight.detach())
+        inputs, weights = conv.input_quantizer.bases(), conv.weight_quantizer.bases(conv.filters.detach())
     except ConfigError as error:
         raise ConfigError(f"layer {name} cannot be packed: {error}; `ebnet export-onnx` writes it for others") from None
     if len(inputs) * len(weights) > 1 and kind.activation != "none" and not kind.activation_last:
@@ -69,7 +69,7 @@ def has_bases(unit: BinaryUnit) -> bool:
     """Whether its weights and activations are sums of signs."""
     try:
         unit.conv.input_quantizer.bases()
-        unit.conv.weight_quantizer.bases(unit.conv.weight.detach())
+        unit.conv.weight_quantizer.bases(unit.conv.filters.detach())
     except ConfigError:
         return False
     return True

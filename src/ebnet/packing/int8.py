@@ -3,7 +3,7 @@
 A weight is ``q / 64`` of its output channel's largest, q from -64 to 64: AVX2 adds two products of bytes in 16 bits,
 and 2 * 255 * 64 is the most that fits there. A layer reads the image as its pixels, which loses nothing, and anything
 else as bytes ``real / step + zero``, rounded. Layers that are joined by nothing but maxima and concatenations share a
-code, so that what lies between them is kept as bytes too.
+code, so that what lies between them is kept as bytes too. Small layers stay real (`ebnet.models.small_layers`).
 """
 
 import math
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ebnet.errors import ConfigError
+from ebnet.models.small_layers import worth_int8
 from ebnet.runtime.engine import load
 
 LARGEST_WEIGHT = 64
@@ -25,6 +26,8 @@ MOST_INPUTS = 1 << 17
 PIXELS = "pixels"
 Op = dict[str, Any]
 Tensors = dict[str, np.ndarray]
+Codes = dict[int, "Code | None"]
+"""Of each op that is int8; None for one that reads the image, whose bytes are its pixels."""
 
 _BATCH = 4
 _KEPT = 1 << 14
@@ -40,7 +43,7 @@ class Code:
 
 
 def quantized(
-    ops: list[Op], reals: Tensors, preprocessing: dict[str, Any], codes: dict[int, Code]
+    ops: list[Op], reals: Tensors, preprocessing: dict[str, Any], codes: Codes
 ) -> tuple[list[Op], Tensors, Tensors]:
     """The program with int8 layers: its ops, its reals, and the whole-number weights.
 
@@ -48,20 +51,19 @@ def quantized(
         ops: of a program whose layers are real.
         reals: its tensors but for bits, float64.
         preprocessing: mean and std of the pixels.
-        codes: for each op that reads something else than the image.
+        codes: of the layers that are to be int8.
     """
     ops, reals, weights = [dict(op) for op in ops], dict(reals), {}
-    for index, op in enumerate(ops):
-        if not _is_int8(op, reals):
-            continue
+    for index, code in codes.items():
+        op = ops[index]
         name = op["name"]
         weight = reals.pop(f"{name}.weight")
-        if op["in"] == [0]:
+        if code is None:
             op["int8"] = PIXELS
             per_channel = (1, -1) + (1,) * (weight.ndim - 2)
             weight = weight / np.asarray(preprocessing["std"]).reshape(per_channel)
         else:
-            op["int8"] = [codes[index].step, codes[index].zero]
+            op["int8"] = [code.step, code.zero]
         largest = np.abs(weight).max(axis=tuple(range(1, weight.ndim)))
         whole = np.rint(
             weight / np.where(largest > 0, largest, 1).reshape(-1, *(1,) * (weight.ndim - 1)) * LARGEST_WEIGHT
@@ -72,17 +74,19 @@ def quantized(
             continue
         scale, shift = reals[f"{name}.norm"]
         scale = scale * largest
-        if op["in"] == [0]:
+        if code is None:
             shift = shift + scale * _off_centre(whole, preprocessing["mean"])
         reals[f"{name}.norm"] = np.stack((scale, shift))
     return ops, reals, weights
 
 
-def calibrated(content: bytes, ops: list[Op], reals: Tensors, images: Any) -> dict[int, Code]:
-    """A code for each op that reads something else than the image, from what it reads of the images.
+def calibrated(content: bytes, ops: list[Op], layers: list[int], images: Any) -> Codes:
+    """A code for each of the layers, from what it reads of the images.
 
     Args:
         content: the packed file with real layers.
+        ops: its program.
+        layers: the ops that are to be int8.
         images: as the engine takes them: uint8 [batch, height, width, channels] or normalised float32 NCHW.
     """
     images = np.asarray(images)
@@ -90,9 +94,9 @@ def calibrated(content: bytes, ops: list[Op], reals: Tensors, images: Any) -> di
         raise ConfigError("calibrate holds no images; give at least one (a few hundred are better)")
     joined = _joined(ops)
     readers: dict[int, list[int]] = {}
-    for index, op in enumerate(ops):
-        if _is_int8(op, reals) and op["in"] != [0]:
-            readers.setdefault(joined[op["in"][0]], []).append(index)
+    for index in layers:
+        if ops[index]["in"] != [0]:
+            readers.setdefault(joined[ops[index]["in"][0]], []).append(index)
     kept: dict[int, list[np.ndarray]] = {root: [] for root in readers}
     generator = np.random.default_rng(0)
     for values in _traced(content, images):
@@ -100,7 +104,8 @@ def calibrated(content: bytes, ops: list[Op], reals: Tensors, images: Any) -> di
             for value in sorted({ops[index]["in"][0] for index in group}):
                 flat = values[value - 1].reshape(-1)
                 kept[root] += [generator.choice(flat, min(_KEPT, flat.size)), np.array([flat.min(), flat.max()])]
-    return {index: code_of(np.concatenate(kept[root])) for root, group in readers.items() for index in group}
+    codes: Codes = dict.fromkeys(layers)
+    return codes | {index: code_of(np.concatenate(kept[root])) for root, group in readers.items() for index in group}
 
 
 def code_of(reals: np.ndarray) -> Code:
@@ -130,11 +135,33 @@ def _off_centre(whole: np.ndarray, mean: list[float]) -> np.ndarray:
     return (whole / LARGEST_WEIGHT).sum(axis=tuple(range(2, whole.ndim))) @ apart
 
 
-def _is_int8(op: Op, reals: Tensors) -> bool:
-    """Stem, shortcuts, head and classifier; a layer with sums that could overflow stays real."""
-    if op["op"] not in ("conv", "linear"):
-        return False
-    return math.prod(reals[f"{op['name']}.weight"].shape[1:]) <= MOST_INPUTS
+def int8_layers(ops: list[Op], reals: Tensors, side: int) -> list[int]:
+    """The ops that are int8 in a file for images of that side: convolutions and linear maps that are worth it. One with
+    sums that could overflow stays real."""
+    found = []
+    heights = [side]
+    for index, op in enumerate(ops):
+        heights.append(_height(op, heights[op["in"][0]]))
+        if op["op"] not in ("conv", "linear"):
+            continue
+        weight = reals[f"{op['name']}.weight"]
+        if math.prod(weight.shape[1:]) <= MOST_INPUTS and worth_int8(weight.size, weight.size * heights[-1] ** 2):
+            found.append(index)
+    return found
+
+
+def _height(op: Op, height: int) -> int:
+    """Of what an op makes of a square map, by torch's rules."""
+    if op["op"] in ("global_pool", "linear"):
+        return 1
+    if op["op"] in ("concat", "sum"):
+        return height
+    stride, pad = op.get("stride", 1), op.get("pad", 0)
+    room = height + 2 * pad - op.get("dilation", 1) * (op["kernel"] - 1) - 1
+    if not op.get("ceil"):
+        return room // stride + 1
+    windows = -(-room // stride) + 1
+    return windows if (windows - 1) * stride < height + pad else windows - 1
 
 
 def _joined(ops: list[Op]) -> list[int]:

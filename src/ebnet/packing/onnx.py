@@ -70,7 +70,8 @@ class _Graph:
             value = index + 1
             self.names[value] = "logits" if value == len(program.ops) else f"v{value}"
             inputs = [self.names[i] for i in op["in"]]
-            self.channels[value] = op.get("out") or sum(self.channels[i] for i in op["in"])
+            joined = op["in"][: 1 if op["op"] == "sum" else None]
+            self.channels[value] = op.get("out") or sum(self.channels[i] for i in joined)
             getattr(self, f"_{op['op']}")(op, inputs, self.names[value])
 
     def constant(self, name: str, array: Any) -> str:
@@ -108,6 +109,13 @@ class _Graph:
         weight = self.constant(f"{op['name']}.weight", self.reals[f"{op['name']}.weight"])
         y = self.node("Conv", [inputs[0], weight], f"{output}.conv", **_window(op))
         self.activation(op, self.affine(op["name"], y, f"{output}.norm"), output, 2)
+
+    def _sum(self, op: dict[str, Any], inputs: list[str], output: str) -> None:
+        parts = [
+            self.node("Mul", [x, self.constant(f"{output}.factor{i}", np.float32(factor))], f"{output}.part{i}")
+            for i, (x, factor) in enumerate(zip(inputs, op["factors"], strict=True))
+        ]
+        self.node("Sum", parts, output)
 
     def _maxpool(self, op: dict[str, Any], inputs: list[str], output: str) -> None:
         self.node("MaxPool", inputs, output, ceil_mode=int(op.get("ceil", False)), **_window(op))

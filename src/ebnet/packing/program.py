@@ -7,20 +7,25 @@ specification; native/engine/program.cpp verifies it.
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
-from ebnet.models.block import BinaryUnit
+from ebnet.models.block import BinaryUnit, Block
+from ebnet.models.group import GroupBlock
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.shortcut import Projection
 from ebnet.models.stem import CifarStem, Conv7x7Stem, ConvNorm, ImageNetStem
 from ebnet.nn.activations import ActivationQuantizer
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
+from ebnet.packing import votes
 from ebnet.packing.folding import array, fold, folded_norm, has_bases, is_plain, quantized
 
 IMAGE = 0
 """The value that holds the input."""
+MOST_JOINED = 16
+"""Inputs of a concatenation or a sum."""
 
 
 class Program:
@@ -33,6 +38,8 @@ class Program:
         tensors, norms: where in the network those reals are: a parameter, or a batch norm that is folded.
         weights: where the packed weights are, as [experts, out, in/groups, kh, kw].
         layers: the real convolutions and linear maps, by the name of their op.
+        classifiers: of an ensemble's members, which the op `classifier` joins; empty for one network.
+        gates, scales: of blocks of branches, by the index of the op `sum` whose factors they are.
         folded: the units whose numbers are folded, by name, with the names of their ops.
         in_channels: channels of the image.
         quantizers: those of ops `quantized`, by name.
@@ -53,16 +60,51 @@ class Program:
         self.weights: dict[str, Tensor] = {}
         self.layers: dict[str, nn.Conv2d | nn.Linear] = {}
         self.folded: dict[str, tuple[BinaryUnit, list[str]]] = {}
+        self.classifiers: list[nn.Linear] = []
+        self.gates: list[tuple[int, nn.Parameter]] = []
+        self.scales: list[tuple[int, nn.Parameter]] = []
         self.in_channels = model.config.in_channels
-        value = self._stem(model.stem)
-        for block in model.named_blocks():
-            first = value
-            for name, unit in block:
-                value = self._unit(name, unit, value, first)
-        value = self._op("global_pool", value)
-        if model.head is not None:
-            value = self._linear("head", model.head.linear, value, model.head.act)
-        self._linear("classifier", model.classifier, value, None)
+        features = [self._body(prefix, member) for prefix, member in model.named_members()]
+        if len(features) == 1:
+            value = self._op("global_pool", features[0])
+            if model.head is not None:
+                value = self._linear("head", model.head.linear, value, model.head.act)
+            self._linear("classifier", model.classifier, value, None)
+        else:
+            self._vote(model, self._op("global_pool", self._op("concat", *features)))
+
+    def _body(self, prefix: str, model: ExpertBinaryNetwork) -> int:
+        """From the image to the map before the pool."""
+        value = self._stem(f"{prefix}stem", model.stem)
+        branches: list[int] = []
+        for block, named in model.named_blocks():
+            inputs = [value] * len(named)
+            if isinstance(block, GroupBlock) and block.gate is not None:
+                inputs = [self._gated(block.gate, one, value) for one in branches]
+            branches = [self._branch(prefix, units, one) for units, one in zip(named, inputs, strict=True)]
+            value = branches[0] if isinstance(block, Block) else self._fused(block.scale, branches)
+        return value
+
+    def _branch(self, prefix: str, units: list[tuple[str, BinaryUnit]], value: int) -> int:
+        first = value
+        for name, unit in units:
+            value = self._unit(prefix + name, unit, value, first)
+        return value
+
+    def _gated(self, gate: nn.Parameter, branch: int, fused: int) -> int:
+        own = float(torch.sigmoid(gate.detach()))
+        self.gates.append((len(self.ops), gate))
+        return self._op("sum", branch, fused, factors=[own, 1 - own])
+
+    def _fused(self, scale: nn.Parameter, branches: list[int]) -> int:
+        self.scales.append((len(self.ops), scale))
+        return self._op("sum", *branches, factors=scale.detach().tolist())
+
+    def _vote(self, model: ExpertBinaryNetwork, value: int) -> None:
+        """The mean of the members' logits is one linear map of all their features."""
+        self.classifiers = [member.classifier for member in model.members]
+        self.reals |= votes.joined(self.classifiers)
+        self._op("linear", value, name="classifier", out=model.classifier.out_features)
 
     def _op(self, kind: str, *inputs: int, **fields: Any) -> int:
         """Append an op; the value it makes."""
@@ -75,17 +117,18 @@ class Program:
     def _norm(self, name: str, norm: nn.BatchNorm2d) -> None:
         self.norms[name], self.reals[name] = norm, folded_norm(norm)
 
-    def _stem(self, stem: nn.Module) -> int:
+    def _stem(self, name: str, stem: nn.Module) -> int:
         if isinstance(stem, ImageNetStem):
-            first = self._conv_norm("stem.conv1", stem.conv1, IMAGE)
+            first = self._conv_norm(f"{name}.conv1", stem.conv1, IMAGE)
             # The pool first: then the squeeze is the last to read conv1's map and is written over it.
             pooled = self._op("maxpool", first, kernel=3, stride=2, pad=1)
-            convolved = self._conv_norm("stem.conv2", stem.conv2, self._conv_norm("stem.squeeze", stem.squeeze, first))
-            return self._conv_norm("stem.mix", stem.mix, self._op("concat", convolved, pooled))
+            squeezed = self._conv_norm(f"{name}.squeeze", stem.squeeze, first)
+            convolved = self._conv_norm(f"{name}.conv2", stem.conv2, squeezed)
+            return self._conv_norm(f"{name}.mix", stem.mix, self._op("concat", convolved, pooled))
         if isinstance(stem, Conv7x7Stem):
-            return self._op("maxpool", self._conv_norm("stem.conv", stem.conv, IMAGE), kernel=3, stride=2, pad=1)
+            return self._op("maxpool", self._conv_norm(f"{name}.conv", stem.conv, IMAGE), kernel=3, stride=2, pad=1)
         if isinstance(stem, CifarStem):
-            return self._conv_norm("stem.conv", stem.conv, IMAGE)
+            return self._conv_norm(f"{name}.conv", stem.conv, IMAGE)
         raise ConfigError(f"a stem of type {type(stem).__name__} cannot be packed")
 
     def _conv_norm(self, name: str, layer: ConvNorm, value: int) -> int:
@@ -221,6 +264,10 @@ def _require_packable(model: ExpertBinaryNetwork) -> None:
             f"conv={model.config.conv!r} mixes its experts' real weights for every image, which one-bit weights cannot "
             "store; only conv='expert' can be packed"
         )
+    if model.config.members > 1 and model.head is not None:
+        raise ConfigError("an ensemble with head_width cannot be packed: members' features are joined before the pool")
+    if max(model.config.members, model.config.branches) > MOST_JOINED:
+        raise ConfigError(f"the packed file joins at most {MOST_JOINED} members, and as many branches")
     for name, layer in model.binary_layers().items():
         if layer.precision is not Precision.BINARY:
             raise ConfigError(

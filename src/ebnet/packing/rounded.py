@@ -16,11 +16,15 @@ from safetensors.numpy import load_file
 
 from ebnet.errors import ConfigError
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing import votes
 from ebnet.packing.folding import FoldedUnit, fold
-from ebnet.packing.int8 import PIXELS, Code, quantized
+from ebnet.packing.int8 import PIXELS, Code, int8_layers, quantized
 from ebnet.packing.int8_layer import Int8Layer
 from ebnet.packing.program import Program
 from ebnet.runtime.engine import Engine
+
+ASIDE = {"name": "", "int8": 0, "factors": 0}
+"""Fields that networks of one structure may differ in."""
 
 
 def require_same_program(engine: Engine, model: ExpertBinaryNetwork) -> None:
@@ -31,7 +35,7 @@ def require_same_program(engine: Engine, model: ExpertBinaryNetwork) -> None:
             "it was packed from another one"
         )
     for index, (packed, own) in enumerate(zip_longest(engine.program, Program(model).ops, fillvalue=None)):
-        if packed is None or own is None or packed | {"name": "", "int8": 0} != own | {"name": "", "int8": 0}:
+        if packed is None or own is None or packed | ASIDE != own | ASIDE:
             raise ConfigError(
                 f"{engine.path} was packed from another network: its op {index} is {packed}, the network's {own}"
             )
@@ -54,8 +58,8 @@ def _expected(engine: Engine, program: Program) -> dict[str, np.ndarray]:
     codes = {index: op["int8"] for index, op in enumerate(engine.program) if "int8" in op}
     if not codes:
         return program.reals | program.bits
-    read = {index: Code(*code) for index, code in codes.items() if code != PIXELS}
-    missing = {i for i, op in enumerate(program.ops) if op["op"] in ("conv", "linear") and i not in codes}
+    read = {index: None if code == PIXELS else Code(*code) for index, code in codes.items()}
+    missing = set(int8_layers(program.ops, program.reals, engine.preprocessing.size)) - set(codes)
     if missing:
         raise ConfigError(
             f"{engine.path}: op {min(missing)} is real among int8 layers, which `ebnet pack` does not write"
@@ -74,6 +78,8 @@ def differing_tensors(engine: Engine, model: ExpertBinaryNetwork) -> list[str]:
         kept, own = stored[name], expected[name]
         same = kept.shape == own.shape and np.array_equal(kept, own.astype(kept.dtype))
         differing |= set() if same else {name}
+    for index, (packed, own_op) in enumerate(zip(engine.program, program.ops, strict=True)):
+        differing |= set() if packed.get("factors") == own_op.get("factors") else {f"factors of op {index}"}
     return sorted(differing)
 
 
@@ -101,6 +107,9 @@ def rounded(model: ExpertBinaryNetwork, engine: Engine) -> ExpertBinaryNetwork:
             norm.running_var.fill_(1.0)
             norm.weight.copy_(torch.as_tensor(scale))
             norm.bias.copy_(torch.as_tensor(shift))
+    if program.classifiers:
+        kept = ("classifier.weight", "classifier.bias")
+        votes.put(program.classifiers, *(_rounded(expected[name], widths.get(name)) for name in kept))
     for unit, names in program.folded.values():
         ops = fold(names[0], unit)
         for name, op in zip(names, ops, strict=True):

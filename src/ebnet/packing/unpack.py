@@ -18,6 +18,7 @@ from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.precision import Precision
+from ebnet.packing import votes
 from ebnet.packing.program import Program
 from ebnet.packing.rounded import require_same_program, stored_tensors
 from ebnet.runtime.engine import Engine, load
@@ -27,8 +28,8 @@ def unpack(path: str | os.PathLike[str]) -> ExpertBinaryNetwork:
     """The Stage II network of a packed file or `zoo:NAME`, in eval mode.
 
     Raises:
-        ConfigError: the file has int8 layers, whose real weights it no longer holds, or its settings and its program
-            are not of one network.
+        ConfigError: the file has int8 layers, whose real weights it no longer holds, or units whose numbers it holds
+            folded, or its settings and its program are not of one network.
     """
     return unpacked(load(path))
 
@@ -40,6 +41,11 @@ def unpacked(engine: Engine) -> ExpertBinaryNetwork:
     network = ExpertBinaryNetwork(NetworkConfig.from_dict(engine.network), Precision.BINARY)
     require_same_program(engine, network)
     program = Program(network)
+    if program.folded:
+        raise ConfigError(
+            f"{engine.path} has units ({network.config.unit}: {network.config.weights}, {network.config.activations}) "
+            "whose numbers are folded into few; the run has the network"
+        )
     stored = stored_tensors(engine, program)
     with torch.no_grad():
         for name, tensor in program.tensors.items():
@@ -52,6 +58,12 @@ def unpacked(engine: Engine) -> ExpertBinaryNetwork:
             norm.bias.copy_(shift)
             norm.running_mean.zero_()
             norm.running_var.fill_(1.0 - norm.eps)
+        if program.classifiers:
+            votes.put(program.classifiers, _real(stored["classifier.weight"]), _real(stored["classifier.bias"]))
+        for index, scale in program.scales:
+            scale.copy_(torch.tensor(engine.program[index]["factors"]))
+        for index, gate in program.gates:
+            gate.copy_(torch.logit(torch.tensor(engine.program[index]["factors"][0], dtype=torch.float64)))
         for name, weights in program.weights.items():
             fan_in = weights[0, 0].numel()
             weights.copy_(unpacked_signs(stored[name], weights.shape) / (2 * math.sqrt(fan_in)))

@@ -100,7 +100,7 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
         if op["op"] != "binary":
             continue
         layer, unit = next(units)
-        near, flipped = _signs(trace, op["in"][0], images, unit, near_zero)
+        near, flipped = _signs(trace, program, op["in"][0], images, unit, near_zero)
         value = trace.values[index].transpose(0, 3, 1, 2)
         expert_differs = trace.experts[layer] != unit.experts
         experts_equal.append(~expert_differs)
@@ -161,13 +161,22 @@ class _Seen:
 
 
 def _signs(
-    trace: Trace, value: int, images: np.ndarray, unit: _Seen, near_zero: float
+    trace: Trace, program: list[dict[str, Any]], value: int, images: np.ndarray, unit: _Seen, near_zero: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per element of a layer's input: within float error of 0 (in torch's pass), and whether the signs differ."""
-    stream = images if value == 0 else trace.values[value - 1].transpose(0, 3, 1, 2)
+    stream = _map(trace, images, value)
     scale, shift = (row.astype(np.float32)[None, :, None, None] for row in unit.norm)
-    near = np.abs(unit.before_sign) <= near_zero * (np.abs(unit.before_sign - shift) + np.abs(shift))
+    size = np.abs(unit.before_sign - shift)
+    maker = program[value - 1] if value else {}
+    if maker.get("op") == "sum":  # whose error is that of its parts, however small they add up
+        parts = zip(maker["factors"], maker["in"], strict=True)
+        size = np.abs(scale) * sum(abs(factor) * np.abs(_map(trace, images, part)) for factor, part in parts)
+    near = np.abs(unit.before_sign) <= near_zero * (size + np.abs(shift))
     return near, (scale * stream + shift >= 0) != (unit.before_sign >= 0)
+
+
+def _map(trace: Trace, images: np.ndarray, value: int) -> np.ndarray:
+    return images if value == 0 else trace.values[value - 1].transpose(0, 3, 1, 2)
 
 
 def _bytes(trace: Trace, value: int, layer: Int8Layer, near_tie: float) -> tuple[np.ndarray, np.ndarray]:

@@ -90,6 +90,9 @@ class Network(_Table):
     weights: Weights = "learned-scale"
     activations: Activations = "sign"
     unit: Unit = "real-to-binary"
+    orientations: Literal[1, 4, 8] = 1
+    branches: Annotated[int, Field(ge=1, le=16)] = 1
+    members: Annotated[int, Field(ge=1, le=16)] = 1
     cond_outer_ste: Literal["clip", "identity"] = "clip"
 
     @model_validator(mode="before")

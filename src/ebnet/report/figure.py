@@ -59,6 +59,20 @@ class Bars(Figure):
 
 
 @dataclass(frozen=True)
+class Strips(Figure):
+    """One row a category: a dot for each of its values, a mark at their mean, a line as far as that may be off."""
+
+    categories: Sequence[str]
+    series: Sequence[Series]
+    """The values of each category; its name is a word for each of them."""
+    errors: Sequence[float]
+    """Standard errors of the means."""
+    labels: Sequence[str]
+    """The number written at the end of each row."""
+    x_label: str
+
+
+@dataclass(frozen=True)
 class HeatMap(Figure):
     """Shares of 1 in `values[row][column]`."""
 

@@ -7,8 +7,9 @@ import base64
 from collections.abc import Sequence
 from functools import singledispatch
 from html import escape
+from statistics import mean
 
-from ebnet.report.figure import PALETTE, Bars, Choice, Figure, Gallery, HeatMap, Lines, Scatter, Series
+from ebnet.report.figure import PALETTE, Bars, Choice, Figure, Gallery, HeatMap, Lines, Scatter, Series, Strips
 from ebnet.report.scale import Scale, make_scale, number
 
 
@@ -60,6 +61,33 @@ def _(figure: Bars) -> str:
         )
     legend = _legend([s.name for s in figure.series]) if len(figure.series) > 1 else ""
     return f'{legend}<div class="bars">{"".join(rows)}</div>'
+
+
+@draw.register
+def _(figure: Strips) -> str:
+    ends = [end for s, error in zip(figure.series, figure.errors, strict=True) for end in _ends(s, error)]
+    across = _axis(ends, round_ends=True)
+    rows = []
+    for category, s, error, label in zip(figure.categories, figure.series, figure.errors, figure.labels, strict=True):
+        dots = "".join(_dot(across.percent(x), 50, 0, tip) for x, tip in zip(s.values, s.tips, strict=True))
+        low, middle, high = (across.percent(mean(s.values) + times * error) for times in (-1, 0, 1))
+        marks = (
+            f'<b class="error" style="left:{low:.2f}%;width:{high - low:.2f}%"></b>'
+            f'<b class="mean c1" style="left:{middle:.2f}%"></b>'
+        )
+        rows.append(
+            f'<div class="bar-name">{escape(category)}</div><div class="strip">{marks}{dots}</div>'
+            f'<div class="bar-label">{escape(label)}</div>'
+        )
+    ticks = "".join(f'<span style="left:{across.percent(t):.2f}%">{number(t)}</span>' for t in across.ticks)
+    foot = f'<div></div><div class="x-ticks">{ticks}</div><div></div>'
+    return f'<div class="bars">{"".join(rows)}{foot}</div><div class="x-label">{escape(figure.x_label)}</div>'
+
+
+def _ends(values: Series, error: float) -> tuple[float, float]:
+    """How far a row reaches."""
+    middle = mean(values.values)
+    return min(*values.values, middle - error), max(*values.values, middle + error)
 
 
 @draw.register

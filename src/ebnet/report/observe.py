@@ -59,7 +59,7 @@ def observe(network: ExpertBinaryNetwork, pictures: Pictures, count: int = OBSER
         if chosen:
             features = network.embed(pictures.normalise.tensor(images[chosen]))
             picked = [_last_experts(layer) for layer in layers.values()]
-            shares = network.classifier(features).softmax(1)
+            shares = network.classify(features).softmax(1)
             best = shares.argmax(1)
             kept.append(
                 (

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from functools import singledispatch
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import matplotlib
@@ -12,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from ebnet.report.figure import PALETTE, Bars, Choice, Figure, Gallery, HeatMap, Lines, Scatter
+from ebnet.report.figure import PALETTE, Bars, Choice, Figure, Gallery, HeatMap, Lines, Scatter, Strips
 
 STYLE: Any = {
     "svg.hashsalt": "ebnet",  # equal figures give equal files
@@ -59,6 +60,8 @@ def _single(figures: list[Figure]) -> Iterator[Figure]:
 def _height(figure: Figure) -> float:
     if isinstance(figure, Bars):
         return 1.4 + 0.28 * len(figure.categories)
+    if isinstance(figure, Strips):
+        return 1.3 + 0.3 * len(figure.categories)
     if isinstance(figure, HeatMap):
         return 1.4 + 0.35 * len(figure.rows)
     if isinstance(figure, Gallery):
@@ -104,6 +107,18 @@ def _(figure: Bars, axes: Axes) -> None:
     axes.set_xlim(0, 1.18 * (figure.limit or max(left) or 1))
     if len(figure.series) > 1:
         axes.legend(frameon=False, ncols=4, loc="upper left", bbox_to_anchor=(0, 0), fontsize=8)
+
+
+@plot.register
+def _(figure: Strips, axes: Axes) -> None:
+    for row, (series, error) in enumerate(zip(figure.series, figure.errors, strict=True)):
+        axes.scatter(series.values, [row] * len(series.values), s=14, color=_colour(0))
+        middle = mean(series.values)
+        axes.plot([middle] * 2, [row - 0.25, row + 0.25], color=_colour(1))
+        axes.errorbar(middle, row, xerr=error, color=_colour(1), linewidth=0.8)
+    axes.set_yticks(range(len(figure.categories)), figure.categories)
+    axes.invert_yaxis()
+    axes.set_xlabel(figure.x_label)
 
 
 @plot.register

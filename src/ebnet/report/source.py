@@ -1,4 +1,4 @@
-"""What a path is: a training run, a study or a bench file; and its report."""
+"""What a path is: a training run, a study, a comparison or a bench file; and its report."""
 
 from pathlib import Path
 
@@ -20,8 +20,13 @@ def make_report(path: Path, bench: Path | None = None, data: Path | None = None)
         from ebnet.report.study import study_report
 
         return study_report(path)
+    if (path / "standings").is_dir():
+        from ebnet.report.comparison import comparison_report
+
+        return comparison_report(path)
     if not path.exists():
-        raise ConfigError(f"{path} does not exist; give a run, a study or a bench file")
+        raise ConfigError(f"{path} does not exist; give a run, a study, a comparison or a bench file")
     raise ConfigError(
-        f"{path} is neither a run (recipe.toml) nor a study (study.json); for a bench, give its JSON file"
+        f"{path} is neither a run (recipe.toml) nor a study (study.json) nor a comparison (standings/); "
+        "for a bench, give its JSON file"
     )

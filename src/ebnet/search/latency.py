@@ -58,7 +58,11 @@ class LatencyMeter:
 
     def __call__(self, candidate: Candidate) -> float:
         """Milliseconds of one picture."""
-        runner = self._runner(candidate.config(self._network))
+        return self.milliseconds(candidate.config(self._network))
+
+    def milliseconds(self, config: NetworkConfig) -> float:
+        """Of one picture, for any network."""
+        runner = self._runner(config)
         for _ in range(WARM_UP):
             runner.seconds()
         ratios: list[float] = []

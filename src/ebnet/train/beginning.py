@@ -36,7 +36,7 @@ def begin_with(source: str, config: NetworkConfig, phase: Phase, seed: int) -> E
     network = ExpertBinaryNetwork(config, phase.precision)
     known = trained.state_dict()
     if theirs.num_classes != config.num_classes:
-        known |= {name: tensor for name, tensor in network.state_dict().items() if name.startswith("classifier.")}
+        known |= {name: tensor for name, tensor in network.state_dict().items() if "classifier." in name}
     network.load_state_dict(known)
     return network
 

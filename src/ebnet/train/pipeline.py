@@ -64,7 +64,7 @@ def train(
         Interrupted: SIGINT or SIGTERM came; the run is saved and the same call goes on.
         NonFiniteError: the loss became NaN or infinite.
     """
-    recipe = _resolved(recipe, overrides, data)
+    recipe = resolved(recipe, overrides, data)
     device = pick_device(recipe.compute.device)
     keep_freed_memory()
     if recipe.compute.threads:
@@ -97,7 +97,8 @@ def _claimed(run: RunDirectory, recipe: Recipe) -> Iterator[None]:
         yield
 
 
-def _resolved(recipe: Recipe | str | Path, overrides: Overrides, data: str | Path | None) -> Recipe:
+def resolved(recipe: Recipe | str | Path, overrides: Overrides, data: str | Path | None) -> Recipe:
+    """The recipe with changes, and with what it leaves to the images decided."""
     recipe = recipe.changed(overrides) if isinstance(recipe, Recipe) else load_recipe(recipe, overrides)
     # Absolute, because the run may be evaluated from another directory.
     return fitted(recipe if data is None else recipe.changed({"data.root": str(Path(data).expanduser().resolve())}))

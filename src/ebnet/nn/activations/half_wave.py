@@ -7,7 +7,7 @@ from ebnet.nn.activations.base import ActivationQuantizer
 from ebnet.nn.estimate import estimated
 
 STEP, STEPS = 0.538, 3
-"""The uniform levels that fit the positive half of a normal distribution best: 0.538, 1.076 and 1.614."""
+"""Uniform levels for the positive half of a normal distribution: 0.538, 1.076 and 1.614, the authors' networks'."""
 
 
 class HalfWave(ActivationQuantizer):

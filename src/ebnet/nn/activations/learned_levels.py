@@ -8,6 +8,8 @@ from ebnet.nn.estimate import estimated
 
 MOMENTUM = 0.9
 """Of the basis' moving average over the batches (section 3.3)."""
+START = 2 * 0.6745 / 3
+"""The authors' start: the last of three equal steps is twice the third quartile of a normal distribution."""
 CODES = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
 
 
@@ -15,8 +17,8 @@ class LearnedLevels(ActivationQuantizer):
     """The nearest of the levels 0, v_1, v_2 and v_1 + v_2, the basis v fitted to the activations (eq. 2 to 4).
 
     While training, each batch fits v by one turn of quantization error minimisation: every value its nearest level,
-    then v = (B'B)^-1 B'x for those codes B (eq. 5). The gradient is 1 from 0 to the last level, else 0. Activations are
-    those after a ReLU, so their codes have bits of 0 and 1.
+    then v = (B'B)^-1 B'x for those codes B (eq. 5; the authors' code takes one turn too). The gradient is 1 from 0 to
+    the last level, else 0. Activations are those after a ReLU, so their codes have bits of 0 and 1.
     """
 
     bits = 2
@@ -24,7 +26,7 @@ class LearnedLevels(ActivationQuantizer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("basis", torch.tensor([0.6, 1.2]))
+        self.register_buffer("basis", START * torch.tensor([1.0, 2.0]))
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training:

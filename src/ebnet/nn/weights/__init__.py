@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ebnet.errors import ConfigError
 from ebnet.nn.weights.base import WeightQuantizer as WeightQuantizer
 from ebnet.nn.weights.channel_mean import ChannelMean
+from ebnet.nn.weights.fitted import Fitted
 from ebnet.nn.weights.interval_ternary import IntervalTernary
 from ebnet.nn.weights.layer_mean import LayerMean
 from ebnet.nn.weights.learned_scale import LearnedScale as LearnedScale
@@ -21,6 +22,7 @@ WEIGHTS: dict[str, Callable[[tuple[int, int]], WeightQuantizer]] = {
     "sign": lambda kernel: PlainSign(),
     "channel-mean": lambda kernel: ChannelMean(),
     "layer-mean": lambda kernel: LayerMean(),
+    "lq": lambda kernel: Fitted(),
     "magnitude": lambda kernel: Magnitude(),
     "libra": lambda kernel: Libra(),
     "abc-1": lambda kernel: MultiBase(1),

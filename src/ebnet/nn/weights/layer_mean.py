@@ -8,7 +8,10 @@ from ebnet.nn.weights.base import WeightQuantizer
 
 
 class LayerMean(WeightQuantizer):
-    """E(abs(w)) sign(w) with the mean over the whole layer, and the gradient of the identity (eq. 7 and 8)."""
+    """E(abs(w)) sign(w) with the mean over the whole layer, and the gradient of the identity (eq. 7 and 8).
+
+    The paper's normalisation by tanh is for weights of more than one bit (eq. 9).
+    """
 
     def forward(self, weight: Tensor) -> Tensor:
         return estimated((weight.abs().mean() * hard_sign(weight)).detach(), weight)

@@ -15,7 +15,7 @@ class Libra(WeightQuantizer):
 
     w_std = (w - mean(w)) / std(w - mean(w)), s = round(log2(mean(abs(w_std)))). Balanced signs carry the most
     information, one bit a weight. The sign's gradient is the error decay estimator's, as for the activations; it flows
-    on through mean and deviation (taken over all n weights of a filter).
+    on through mean and deviation (taken over all n weights of a filter; the authors' code divides by n - 1).
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,8 @@ class PixelScale(WeightQuantizer):
     """alpha_xy sign(w): one learned scale for each of the kernel's places, shared by all filters (section 3.2).
 
     A scale starts at mean(abs(w)) of its place (eq. 8) and learns by the sum of its weights' gradients times their
-    signs (eq. 9). The sign's gradient is the clipped identity.
+    signs (eq. 9). The sign's gradient is the clipped identity; the authors' code does not clip it, and weights are
+    seldom beyond 1.
     """
 
     def __init__(self, kernel: tuple[int, int]) -> None:

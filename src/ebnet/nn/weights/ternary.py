@@ -14,7 +14,8 @@ class TrainedTernary(WeightQuantizer):
     """W_p above Delta, -W_n below -Delta, else 0, with Delta = 0.05 max(abs(w)) (eq. 6 and 9), both learned.
 
     The latent weights' gradient is scaled by W_p, 1 or W_n, by where they are (eq. 8). W_p and W_n get the sums of the
-    gradients of the weights they stand for (eq. 7; for W_n with the sign that the chain rule gives it).
+    gradients of the weights they stand for (eq. 7; for W_n with the sign that the chain rule gives it, as in the
+    authors' code, which starts both at 1).
     """
 
     bits = 2
