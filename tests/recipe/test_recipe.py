@@ -12,6 +12,7 @@ def test_the_shipped_recipes_are_all_valid_and_survive_being_written() -> None:
         "cifar10",
         "cifar100",
         "comparison",
+        "comparison-20",
         "demo",
         "evidence",
         "evidence-short",

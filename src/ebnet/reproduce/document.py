@@ -6,9 +6,10 @@ from statistics import mean, stdev
 
 from ebnet.recipe.phases import PHASE_NAMES, title
 from ebnet.reproduce.claim import CHAPTERS, claim_names, load_claim
+from ebnet.reproduce.opening import opening
 from ebnet.reproduce.records import Records
 from ebnet.reproduce.routing_figure import has_routing
-from ebnet.reproduce.tables import amount, verdict_told
+from ebnet.reproduce.tables import amount, summary, verdict_told
 from ebnet.reproduce.verdict import Judgement, Run, judge
 
 
@@ -18,7 +19,8 @@ def document(records: Records, pilots: Records) -> str:
         chapter: [judge(load_claim(n), pilots if chapter == "pilots" else records) for n in claim_names(chapter)]
         for chapter in CHAPTERS
     }
-    parts = [_template("head.md")]
+    title, _, head = _template("head.md").partition("\n\n")
+    parts = [title, opening(records, [summary(judgement) for judgement in judgements["claims"]], "figures"), head]
     for chapter, of_chapter in judgements.items():
         tried = [judgement for judgement in of_chapter if judgement.tried]
         if chapter != "claims":
@@ -28,7 +30,7 @@ def document(records: Records, pilots: Records) -> str:
         parts += [_overview(of_chapter), _effort(of_chapter), *("\n".join(_claim(judgement)) for judgement in tried)]
     everything = [judgement for of_chapter in judgements.values() for judgement in of_chapter if judgement.tried]
     parts += ["\n".join(_runs(everything)), _template("full-scale.md")]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def _template(name: str) -> str:

@@ -58,17 +58,28 @@ def as_text(verdicts: list[Summary]) -> str:
     return "[\n" + ",\n".join(json.dumps(claim) for claim in verdicts) + "\n]\n"
 
 
-def with_score(page: str, verdicts: list[Summary]) -> str:
-    """A page whose line between the marks of the score is the one that the verdicts give."""
-    return re.sub(r"(?<=<!-- score -->\n).*?(?=\n<!-- /score -->)", lambda _: score(verdicts), page, flags=re.DOTALL)
+def with_part(page: str, name: str, text: str) -> str:
+    """A page with `text` between the marks of a part."""
+    return re.sub(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", lambda _: text, page, flags=re.DOTALL)
+
+
+def readme_of(page: str, results: Path) -> str:
+    """README with the opening figure and the score that the records give."""
+    from ebnet.reproduce.opening import opening
+    from ebnet.reproduce.records import Records
+
+    verdicts = verdicts_of(results)
+    claims = [claim for claim in verdicts if claim["chapter"] == "claims"]
+    told = opening(Records(results), claims, "docs/figures")
+    page = with_part(page, "opening", f"{told}\n" if told else "")
+    return with_part(page, "score", f"{score(verdicts)}\n")
 
 
 def main() -> None:
     """In a checkout: write what is made from its records."""
-    verdicts = verdicts_of(Path("results"))
-    Path("src/ebnet/reproduce", SHIPPED).write_text(as_text(verdicts), encoding="utf-8")
+    Path("src/ebnet/reproduce", SHIPPED).write_text(as_text(verdicts_of(Path("results"))), encoding="utf-8")
     readme = Path("README.md")
-    readme.write_text(with_score(readme.read_text(encoding="utf-8"), verdicts), encoding="utf-8")
+    readme.write_text(readme_of(readme.read_text(encoding="utf-8"), Path("results")), encoding="utf-8")
 
 
 if __name__ == "__main__":

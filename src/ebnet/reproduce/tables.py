@@ -92,4 +92,6 @@ def score(summaries: list[Summary]) -> str:
 def _counts(summaries: list[Summary]) -> str:
     words = {SHOWS: "show", DOES_NOT_SHOW: "do not show", UNDECIDED: "undecided", NOT_RUN: "not yet run"}
     counts = {word: sum(claim["verdict"] == word for claim in summaries) for word in words}
-    return ", ".join(f"{counts[word]} {text}" for word, text in words.items() if counts[word])
+    of_one = {SHOWS: "shows", DOES_NOT_SHOW: "does not show"}
+    told = {word: of_one.get(word, text) if counts[word] == 1 else text for word, text in words.items()}
+    return ", ".join(f"{counts[word]} {text}" for word, text in told.items() if counts[word])

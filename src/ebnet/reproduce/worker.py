@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ebnet.data import Dataset
-from ebnet.errors import Interrupted, NonFiniteError
+from ebnet.errors import EbnetError, Interrupted, NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.settings import Data, Recipe
 from ebnet.reproduce.chain import Link
@@ -91,13 +91,21 @@ def _epoch(line: dict[str, Any]) -> dict[str, Any]:
     """What a record keeps of an epoch; of the routing, the mean over the layers."""
     kept = {"epoch": line["epoch"] + 1, "loss": line["train"]["loss"], "top1": line.get("val", {}).get("top1")}
     layers = line.get("routing", {}).values()
-    for name in ("churn", "margin", "distance") if layers else ():
-        kept[name] = round(mean(layer[name] for layer in layers if name in layer), 5)
+    for name in ("churn", "margin", "distance"):
+        if known := [layer[name] for layer in layers if name in layer]:
+            kept[name] = round(mean(known), 5)
     return kept
 
 
-if __name__ == "__main__":
+def run(order: Work) -> None:
+    """A worker's whole process: an error is one line, as that of any command."""
     try:
-        work(Order.from_json(sys.argv[1]))
+        work(order)
     except Interrupted as interruption:
         sys.exit(128 + interruption.signal)
+    except EbnetError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    run(Order.from_json(sys.argv[1]))
