@@ -35,12 +35,12 @@ ALLOWED = {
     "publish": "errors files cost recipe runs train packing runtime zoo",
     "search": "errors machine lazy files arch nn models cost recipe runs train packing runtime",
     "report": "errors machine names files models cost recipe runs train search",
-    "reproduce": "errors lazy machine files processes arch data models cost recipe runs train search report",
+    "reproduce": "errors lazy machine files processes data models cost recipe runs train search report",
     "compare": "errors files arch models cost recipe runs search report reproduce",
     "web": "errors files runtime",
     "serve": "errors runtime web",
     "demo": "files data nn models cost recipe runs train packing runtime report",
-    "cli": "errors names files processes arch data models cost recipe train bulk packing runtime publish zoo search "
+    "cli": "errors names files processes data models cost recipe train bulk packing runtime publish zoo search "
     "report reproduce compare web serve demo",
 }
 """Each room, and the rooms it may import: in this order none stands on a later one."""

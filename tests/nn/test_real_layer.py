@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from ebnet.models.layout import ConvLayout
+from ebnet.models.layer_layout import ConvLayout
 from ebnet.models.shortcut import Projection
 from ebnet.models.stem import CifarStem, Conv7x7Stem, ImageNetStem
 from ebnet.nn.real_layer import MaxPoolLayer, RealGraph, RealLayer, Step

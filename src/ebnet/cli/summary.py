@@ -10,13 +10,18 @@ from rich.console import Console
 def summary(
     networks: Annotated[
         list[str] | None,
-        typer.Argument(help="Networks in the paper's notation, e.g. 1262-2-4:8:8:16; several stand side by side."),
+        typer.Argument(
+            help="Networks in the paper's notation, e.g. 1262-2-4:8:8:16, or of cells, e.g. bnas-15x68; several stand "
+            "side by side."
+        ),
     ] = None,
     experts: Annotated[int, typer.Option(help="Experts per binary convolution.")] = 1,
     input_size: Annotated[int, typer.Option(help="Height and width of the image.")] = 224,
     num_classes: Annotated[int, typer.Option(help="Classes.")] = 1000,
     in_channels: Annotated[int, typer.Option(help="Channels of the image.")] = 3,
-    stem: Annotated[str, typer.Option(help="imagenet (cheap, /4), conv7x7 (/4) or cifar (/1).")] = "imagenet",
+    stem: Annotated[
+        str, typer.Option(help="imagenet (cheap, /4), conv7x7 (/4), conv3x3 (/8, for cells) or cifar (/1).")
+    ] = "imagenet",
     shortcut: Annotated[str, typer.Option(help="Projection of the skips: none, linear, relu or prelu.")] = "prelu",
     aggregation: Annotated[bool, typer.Option(help="Ungrouped 1x1 binary convolutions that mix groups.")] = True,
     scaling: Annotated[bool, typer.Option(help="Data-driven scaling of the binary convolutions.")] = False,
@@ -29,11 +34,11 @@ def summary(
 
     Example: `ebnet summary 1262-2-4:8:8:16 --experts 4`, or `ebnet summary --paper`.
     """
-    from ebnet.arch import Arch
     from ebnet.cost.paper import PRINTED
     from ebnet.cost.profile import profile
     from ebnet.cost.table import layers_table, paper_table, totals_table
     from ebnet.models.config import NetworkConfig
+    from ebnet.models.genotype import parse_arch
 
     console = Console()
     if paper:
@@ -50,7 +55,7 @@ def summary(
     profiles = [
         profile(
             NetworkConfig(
-                Arch.parse(name),
+                parse_arch(name),
                 experts=experts,
                 num_classes=num_classes,
                 in_channels=in_channels,

@@ -13,7 +13,8 @@ from ebnet.arch import STEM_WIDTH, Arch
 from ebnet.compare.contestants import Contestant
 from ebnet.cost.profile import Profile, profile
 from ebnet.errors import ArchError, ConfigError
-from ebnet.models.config import NetworkConfig
+from ebnet.models.config import STEM_MULTIPLES, NetworkConfig
+from ebnet.models.genotype import STAGES, CellArch, parse_arch
 from ebnet.recipe.settings import Recipe
 
 Equal = Literal["ops", "bytes", "milliseconds", "structure"]
@@ -25,6 +26,9 @@ WIDEST = 4
 """Times the recipe's own first stage: a method that costs so little is stopped there."""
 CLASSES, CHANNELS = 10, 3
 """What networks are counted with: data is not opened to count."""
+STEM_OF_CELLS = 3
+"""Channels of the stem for one of a node of the first cells, as BNAS has it for small pictures."""
+NO_STRUCTURE = "cells are a structure of their own, and equal structure is the recipe's for all; choose another budget"
 
 
 def checked(name: str) -> Equal:
@@ -49,10 +53,12 @@ class Fitted:
 def fitted(recipe: Recipe, contestant: Contestant, equal: Equal) -> Fitted:
     """The widest network of a contestant within a budget that is counted."""
     if equal == "structure":
+        if contestant.genotype is not None:
+            raise ConfigError(f"{contestant}: {NO_STRUCTURE}")
         return counted(recipe, contestant.settings)
     limit = _cost(own(recipe), equal)
     best = None
-    for shape in shapes(recipe):
+    for shape in shapes(recipe, contestant):
         candidate = counted(recipe, contestant.settings | shape)
         if _cost(candidate, equal) > limit:
             break
@@ -70,18 +76,36 @@ def own(recipe: Recipe) -> Fitted:
     return counted(recipe, {"experts": 1})
 
 
-def shapes(recipe: Recipe) -> Iterator[dict[str, Any]]:
-    """The structure from narrow to wide: blocks, groups and proportions stay; what no network can have is left out."""
-    arch = Arch.parse(recipe.network.arch)
-    for width in range(1, WIDEST * arch.widths[0] + 1):
-        if recipe.network.stem == "imagenet" and width % 4:
-            continue
+def shapes(recipe: Recipe, contestant: Contestant) -> Iterator[dict[str, Any]]:
+    """The structure from narrow to wide; what no network can have is left out.
+
+    Blocks, groups and proportions stay as the recipe has them. A network of cells has as many cells as the recipe has
+    blocks.
+    """
+    arch = parse_arch(recipe.network.arch)
+    if isinstance(arch, CellArch):
+        raise ConfigError(f"{arch}: the network of a comparison's recipe has blocks, from which each method's is made")
+    widths = range(1, WIDEST * arch.widths[0] + 1)
+    made = _of_blocks(arch, widths)
+    if contestant.genotype is not None:
+        made = _of_cells(contestant.genotype, max(STAGES, sum(arch.blocks)), widths)
+    multiple = STEM_MULTIPLES.get(recipe.network.stem, 1)
+    return (shape for shape in made if shape["stem_width"] % multiple == 0)
+
+
+def _of_blocks(arch: Arch, widths: range) -> Iterator[dict[str, Any]]:
+    for width in widths:
         factor = Fraction(width, STEM_WIDTH) / arch.expansion[0]
         try:
             wider = Arch(arch.blocks, tuple(factor * expansion for expansion in arch.expansion), arch.groups)
         except ArchError:
             continue
         yield {"arch": str(wider), "stem_width": width}
+
+
+def _of_cells(genotype: str, cells: int, widths: range) -> Iterator[dict[str, Any]]:
+    for width in widths:
+        yield {"arch": str(CellArch(genotype, cells, width)), "stem_width": STEM_OF_CELLS * width}
 
 
 def counted(recipe: Recipe, settings: dict[str, Any]) -> Fitted:

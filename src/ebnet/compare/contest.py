@@ -6,7 +6,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import ClassVar, Self
 
-from ebnet.compare.budget import Equal, Fitted, counted, fitted
+from ebnet.compare.budget import NO_STRUCTURE, Equal, Fitted, counted, fitted
 from ebnet.compare.contestants import Contestant
 from ebnet.compare.times import Times
 from ebnet.recipe.settings import Recipe, load_recipe
@@ -40,7 +40,9 @@ class Contest:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """The others, and why: those that the engine does not run have no milliseconds."""
+        """The others, and why: what the engine does not run has no milliseconds, and cells no other structure."""
+        if self.equal == "structure":
+            return {str(one): NO_STRUCTURE for one in self.named if one.genotype is not None}
         if self.equal != "milliseconds":
             return {}
         reasons = {str(one): self.times.left_out(one.priced) for one in self.named}

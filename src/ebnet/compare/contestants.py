@@ -8,10 +8,13 @@ from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.models.methods import METHODS, RESNET18
 
+GENOTYPES = {"bnas-f": "bnas"}
+"""Of methods whose structure is their own, the cells. BNAS-G and BNAS-H have the same; a budget decides how wide."""
+
 METHOD_SETTINGS: dict[str, dict[str, Any]] = {"sbaseline": {}} | {
-    method.name: {name: value for name, value in method.settings.items() if name not in RESNET18}
+    method.name: {name: value for name, value in method.settings.items() if name not in (*RESNET18, "stem_width")}
     for method in METHODS
-    if method.settings["arch"] == RESNET18["arch"]
+    if method.settings["arch"] == RESNET18["arch"] or method.name in GENOTYPES
 }
 """By name; the structure, stem and shortcuts are the recipe's. `sbaseline` is the paper's own unit with one expert."""
 
@@ -70,6 +73,11 @@ class Contestant:
     def settings(self) -> dict[str, Any]:
         """Changes to a recipe's network."""
         return NEUTRAL | METHOD_SETTINGS[self.method] | {"experts": self.experts}
+
+    @property
+    def genotype(self) -> str | None:
+        """Of its cells, where it is a network of cells."""
+        return GENOTYPES.get(self.method)
 
     @property
     def training(self) -> dict[str, Any]:

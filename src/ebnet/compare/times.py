@@ -89,7 +89,7 @@ class Times:
     def _widest(self, contestant: Contestant, meter: LatencyMeter) -> dict[str, Any]:
         """The widest network that is fast enough, or why there is none."""
         limit, most = meter.machine.base_ms, MOST_OPS * own(self.recipe).counted.ops
-        made = [counted(self.recipe, contestant.settings | shape) for shape in shapes(self.recipe)]
+        made = [counted(self.recipe, contestant.settings | shape) for shape in shapes(self.recipe, contestant)]
         tried: dict[str, float] = {}
         for network in reversed([network for network in made if network.counted.ops <= most]):
             config = network.counted.config

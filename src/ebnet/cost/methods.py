@@ -7,7 +7,8 @@ from rich.table import Table
 
 from ebnet.cost.profile import profile
 from ebnet.models.config import NetworkConfig
-from ebnet.models.methods import METHODS, Method
+from ebnet.models.method import Method
+from ebnet.models.methods import METHODS
 
 WHY = (
     "BOPs: m n a multiply-accumulate of m-bit weights and n-bit activations. FLOPs: real multiply-accumulates, and in "
@@ -15,10 +16,8 @@ WHY = (
 )
 """How it is counted."""
 
-_CELLS = "a cell reads the two cells before it, for which the notation of networks here has no place"
 ABSENT = {
-    "BATS": f"Its cells are drawn in the paper; its authors' code has their operations, not the cells. And {_CELLS}.",
-    "BNAS-F, BNAS-G": f"Their cells are in the authors' code (15 of 68 channels for F), but {_CELLS}.",
+    "BATS": "Its cells are drawn in the paper; its authors' code has their operations, not the cells.",
     "CI-Net": "Its interactions between channels are a graph that a policy found by reinforcement learning; neither "
     "the graph nor code was found.",
     "XNOR-Net (WRN40)": "A row for CIFAR-100 alone: a Wide ResNet of three stages, and the notation here has four.",

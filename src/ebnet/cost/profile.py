@@ -10,6 +10,7 @@ How things are counted (docs/counting.md has the derivation):
 - Weights of m bits with activations of n are m n BOPs a multiply-accumulate; with real activations it is a real MAC.
 - FLOPs = real MACs + elementwise, which is what the paper's 1.1e8 counts. OPs = BOPs / 64 + FLOPs.
 - Branches of a block are all counted, and the sums that join them are real MACs. An ensemble is all of its members.
+- In a cell a node's second convolution adds its first, as a skip; other sums are counted beside. Pools are not.
 - bytes: one bit per binary weight and expert, 4 or 2 bytes per real; a batch norm is two reals per channel, as stored.
   In an int8 file the weights of stem, shortcuts, head and classifier are bytes, the last two with a scale per output;
   small layers stay real (`ebnet.models.small_layers`).
@@ -21,8 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ebnet.arch import SCALING_REDUCTION, Arch
 from ebnet.errors import ConfigError
+from ebnet.models.cell_layout import CellLayout
 from ebnet.models.config import NetworkConfig
-from ebnet.models.layout import BlockLayout, ConvLayout, NetworkLayout, UnitLayout, layout
+from ebnet.models.genotype import CellArch, parse_arch
+from ebnet.models.layer_layout import ConvLayout, UnitLayout
+from ebnet.models.layout import BlockLayout, NetworkLayout, layout
 from ebnet.models.quantizers import ACTIVATION_BITS, REAL_BITS, UNITS, WEIGHT_BITS
 from ebnet.models.small_layers import worth_int8
 from ebnet.names import member_prefix
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from ebnet.models.network import ExpertBinaryNetwork
 
 STEM_ELEMENTWISE = 3
+Kind = Literal["stem", "binary", "shortcut", "fusion", "head", "classifier"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class LayerCost:
     """One layer: what it does and what it holds."""
 
     name: str
-    kind: Literal["stem", "binary", "shortcut", "fusion", "head", "classifier"]
+    kind: Kind
     output: tuple[int, ...]
     bops: int = 0
     real_macs: int = 0
@@ -129,12 +134,12 @@ class Profile:
 
 
 def profile(
-    network: "ExpertBinaryNetwork | NetworkConfig | Arch | str", input_size: int | tuple[int, int] = 224
+    network: "ExpertBinaryNetwork | NetworkConfig | Arch | CellArch | str", input_size: int | tuple[int, int] = 224
 ) -> Profile:
     """Count a network: a model, its configuration, an `Arch` or a notation."""
     config = network if isinstance(network, NetworkConfig) else getattr(network, "config", None)
     if config is None:
-        config = NetworkConfig(Arch.parse(network))  # type: ignore[arg-type]
+        config = NetworkConfig(parse_arch(network))  # type: ignore[arg-type]
     size = (input_size, input_size) if isinstance(input_size, int) else tuple(input_size)
     if len(size) != 2 or min(size) < 1:
         raise ConfigError(f"input_size={input_size!r}: expected one or two whole numbers of at least 1")
@@ -148,16 +153,7 @@ def profile(
 
 def _stem(structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
     for conv in structure.stem.values():
-        output, positions = _output(conv, size)
-        yield LayerCost(
-            conv.name,
-            "stem",
-            output,
-            real_macs=conv.weights * positions,
-            elementwise=STEM_ELEMENTWISE * conv.cout * positions,
-            real_parameters=conv.weights + 2 * conv.cout,
-            real_weights=conv.weights,
-        )
+        yield _real(conv, "stem", size, reals_per_channel=2, elementwise=STEM_ELEMENTWISE)
 
 
 def _units(config: NetworkConfig, structure: NetworkLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
@@ -165,7 +161,9 @@ def _units(config: NetworkConfig, structure: NetworkLayout, size: tuple[int, int
         for unit in (unit for units in block.branches for unit in units):
             yield _binary(config, unit, size)
             yield from _projection(config, unit, size)
-        if config.branches > 1:
+        if isinstance(block, CellLayout):
+            yield from _joined(block, size)
+        elif config.branches > 1:
             yield _fusion(config, block, size, first=number == 0)
 
 
@@ -179,6 +177,18 @@ def _fusion(config: NetworkConfig, block: BlockLayout, size: tuple[int, int], fi
     return LayerCost(f"{last.name}.fusion", "fusion", output, real_macs=macs, real_parameters=reals)
 
 
+def _joined(cell: CellLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
+    """Of a cell: the real convolution of its skip, and the sums that no unit makes, of pools and with the skip."""
+    if cell.projection is not None:
+        yield _real(cell.projection, "shortcut", size, reals_per_channel=2)
+    last = cell.units[-1].conv
+    (width, *side), positions = _output(last, size)
+    channels = width * len(cell.nodes)
+    sums = width * cell.sums + channels * cell.skips
+    place = last.name.rpartition(".")[0]
+    yield LayerCost(f"{place}.sums", "fusion", (channels, *side), elementwise=sums * positions)
+
+
 def _binary(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> LayerCost:
     conv = unit.conv
     output, positions = _output(conv, size)
@@ -188,7 +198,7 @@ def _binary(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> L
     # Batch norm on the input or the output; scale, activation and thresholds.
     macs, reals = 0, 2 * (conv.cin if kind.norm_first else conv.cout) + (scales + kind.slopes) * conv.cout
     reals += conv.cin if config.activations == "rsign" else 0
-    elementwise = 2 + scales + kind.slopes + unit.skips + config.scaling
+    elementwise = 2 + scales + kind.operations + unit.skips + config.scaling
     work = conv.weights * positions
     bops = 0 if activation_bits == REAL_BITS else bits * activation_bits * work
     macs += work if activation_bits == REAL_BITS else 0
@@ -216,15 +226,22 @@ def _binary(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> L
 def _projection(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
     slopes = 1 if config.shortcut == "prelu" else 0
     for conv in unit.projection:
-        output, positions = _output(conv, size)
-        yield LayerCost(
-            conv.name,
-            "shortcut",
-            output,
-            real_macs=conv.weights * positions,
-            real_parameters=conv.weights + (2 + slopes) * conv.cout,
-            real_weights=conv.weights,
-        )
+        yield _real(conv, "shortcut", size, reals_per_channel=2 + slopes)
+
+
+def _real(
+    conv: ConvLayout, kind: Kind, size: tuple[int, int], reals_per_channel: int, elementwise: int = 0
+) -> LayerCost:
+    output, positions = _output(conv, size)
+    return LayerCost(
+        conv.name,
+        kind,
+        output,
+        real_macs=conv.weights * positions,
+        elementwise=elementwise * conv.cout * positions,
+        real_parameters=conv.weights + reals_per_channel * conv.cout,
+        real_weights=conv.weights,
+    )
 
 
 def _classifier(config: NetworkConfig, structure: NetworkLayout) -> Iterator[LayerCost]:

@@ -5,9 +5,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from ebnet.models.config import NetworkConfig
-from ebnet.models.layout import ConvLayout, UnitLayout
+from ebnet.models.layer_layout import ConvLayout, UnitLayout
 from ebnet.models.quantizers import UNITS
-from ebnet.models.shortcut import Projection
+from ebnet.models.shortcut import ACTIVATIONS, Projection
 from ebnet.nn.binary_conv import BinaryConv2d
 from ebnet.nn.cond_conv import CondBinaryConv2d
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
@@ -25,6 +25,7 @@ class BinaryUnit(nn.Module):
     BN -> binary conv -> PReLU, plus the skip, is on the CPU one native operation; other orders go layer by layer.
 
     Attributes:
+        beside: whether the skip reads the second map that `forward` takes, not the first.
         refusal: why the last forward pass went layer by layer; None where it did not.
     """
 
@@ -34,14 +35,15 @@ class BinaryUnit(nn.Module):
         channels = layout.conv.cin if self.kind.norm_first else layout.conv.cout
         self.norm = nn.BatchNorm2d(channels, eps=BLOCK_NORM_EPS)
         self.conv = _binary_conv(layout.conv, config, precision)
-        self.act = {"none": nn.Identity, "prelu": nn.PReLU, "rprelu": RPReLU}[self.kind.activation](layout.conv.cout)
+        self.act = (ACTIVATIONS | {"rprelu": RPReLU})[self.kind.activation](layout.conv.cout)
+        self.beside = layout.beside
         self.shortcut: nn.Module | None = nn.Identity() if layout.skips else None
         if layout.projection:
             self.shortcut = Projection(layout.projection, layout.stride, config.shortcut)
         self.refusal: str | None = None
 
-    def forward(self, x: Tensor, block_input: Tensor) -> Tensor:
-        skip = None if self.shortcut is None else self.shortcut(x if self.kind.skip == "unit" else block_input)
+    def forward(self, x: Tensor, beside: Tensor | None) -> Tensor:
+        skip = None if self.shortcut is None else self.shortcut(beside if self.beside else x)
         self.refusal = self._refusal(x)
         if self.refusal is None:
             return self._native(x, skip)
@@ -83,7 +85,7 @@ class Block(nn.Module):
 
 
 def _binary_conv(layout: ConvLayout, config: NetworkConfig, precision: Precision) -> BinaryConv2d:
-    shape = (layout.cin, layout.cout, layout.kernel, layout.stride, layout.kernel // 2, 1, layout.groups)
+    shape = (layout.cin, layout.cout, layout.kernel, layout.stride, layout.padding, layout.dilation, layout.groups)
     common: dict[str, Any] = {
         "num_experts": config.experts,
         "scaling": config.scaling,

@@ -5,8 +5,9 @@ from typing import Any, Literal, Self, get_args
 
 from ebnet.arch import STEM_WIDTH, Arch
 from ebnet.errors import ConfigError
+from ebnet.models.genotype import CellArch, parse_arch
 
-Stem = Literal["imagenet", "conv7x7", "cifar"]
+Stem = Literal["imagenet", "conv7x7", "conv3x3", "cifar"]
 Shortcut = Literal["none", "linear", "relu", "prelu"]
 GateGradient = Literal["softmax", "sigmoid"]
 Conv = Literal["expert", "cond"]
@@ -40,7 +41,7 @@ Activations = Literal[
     "qil",
     "real",
 ]
-Unit = Literal["real-to-binary", "xnor", "bi-real", "bi-real-prelu", "react"]
+Unit = Literal["real-to-binary", "xnor", "xnor-relu", "bi-real", "bi-real-prelu", "react"]
 
 _ESTIMATORS = {"clip": "sign", "polynomial": "sign-polynomial"}
 """What the former setting `activation_ste` is called as `activations`."""
@@ -59,15 +60,21 @@ COUNTS = (
 )
 """Settings that are whole numbers of at least 1."""
 
+STEM_MULTIPLES = {"imagenet": 4, "conv3x3": 2}
+"""What must divide the width of a stem that splits its channels."""
+TWO_MAPS = ("conv3x3",)
+"""Stems that give their last two maps."""
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """The structure of a network: what `create_model` takes and `config.json` holds.
 
     Attributes:
-        arch: the paper's notation, e.g. ``1262-2-4:8:8:16``.
+        arch: the paper's notation, e.g. ``1262-2-4:8:8:16``, or a network of cells, e.g. ``bnas-15x68``.
         experts: experts per binary convolution (N).
-        stem: ``imagenet`` (the cheap one, /4), ``conv7x7`` (ResNet's, /4) or ``cifar`` (3x3, /1).
+        stem: ``imagenet`` (the cheap one, /4), ``conv7x7`` (ResNet's, /4), ``conv3x3`` (DARTS's, /8, for cells) or
+            ``cifar`` (3x3, /1).
         stem_width: channels the stem gives; the paper's 64 would be most of the work of a narrow network.
         shortcut: how the real 1x1 projection is decomposed: ``none`` (one conv), ``linear``, ``relu`` or ``prelu``.
         shortcut_reduction: r of the decomposition Cin -> Cin/r -> Cout.
@@ -81,7 +88,7 @@ class NetworkConfig:
         activations: how activations are quantized, a name of `ebnet.nn.activations`: ``sign`` with the clipped
             gradient (the paper's), ``sign-polynomial``, ``rsign`` ...
         unit: the order of the layers around a binary convolution, a name of `ebnet.models.quantizers.UNITS`:
-            ``real-to-binary`` (the paper's), ``xnor``, ``bi-real``, ``bi-real-prelu`` or ``react``.
+            ``real-to-binary`` (the paper's), ``xnor``, ``xnor-relu``, ``bi-real``, ``bi-real-prelu`` or ``react``.
         orientations: of how many output channels of a binary convolution each is a turned version of one learned filter
             (`ebnet.nn.circulant`): 1, 4 or 8.
         branches: binary blocks side by side in place of each block (`ebnet.models.group`).
@@ -89,7 +96,7 @@ class NetworkConfig:
         cond_outer_ste: estimator of CondConv's second binarization: ``clip`` or ``identity``.
     """
 
-    arch: Arch
+    arch: Arch | CellArch
     experts: int = 1
     num_classes: int = 1000
     in_channels: int = 3
@@ -112,8 +119,7 @@ class NetworkConfig:
     cond_outer_ste: Ste = "clip"
 
     def __post_init__(self) -> None:
-        if isinstance(self.arch, str):
-            object.__setattr__(self, "arch", Arch.parse(self.arch))
+        object.__setattr__(self, "arch", parse_arch(self.arch))
         for name in COUNTS:
             value = getattr(self, name)
             if value is None and name == "head_width":
@@ -135,8 +141,15 @@ class NetworkConfig:
         _one_of("orientations", self.orientations, (1, 4, 8))
         if self.conv == "cond" and self.orientations > 1:
             raise ConfigError(f"orientations={self.orientations}: conv='cond' mixes filters, and turns none")
-        if self.stem == "imagenet" and self.stem_width % 4:
-            raise ConfigError(f"stem_width={self.stem_width}: the imagenet stem needs a multiple of 4")
+        multiple = STEM_MULTIPLES.get(self.stem, 1)
+        if self.stem_width % multiple:
+            raise ConfigError(f"stem_width={self.stem_width}: the {self.stem} stem needs a multiple of {multiple}")
+        if isinstance(self.arch, CellArch):
+            if self.branches > 1:
+                raise ConfigError(f"branches={self.branches}: {self.arch} is a network of cells, and they have none")
+            return
+        if self.stem in TWO_MAPS:
+            raise ConfigError(f"stem={self.stem!r}: its two maps are for networks of cells, not for {self.arch}")
         if self.stem_width % self.arch.groups[0]:
             raise ConfigError(
                 f"stem_width={self.stem_width}: {self.arch.groups[0]} groups of {self.arch} do not divide it"

@@ -1,50 +1,14 @@
-"""A network's structure as data, without torch: what the torch modules are built from and what the cost is counted on.
-
-Sizes: every strided layer here (3x3 pad 1, 7x7 pad 3, 1x1, 3x3 max pool pad 1, average pool in ceil mode) maps a side
-of n to ceil(n / stride), so a map's size follows from the strides alone.
-"""
+"""A network's structure as data, without torch: what torch modules are built from and the cost is counted on."""
 
 from dataclasses import dataclass
 
-from ebnet.models.config import NetworkConfig
+from ebnet.arch import Arch
+from ebnet.models.cell_layout import CellLayout, cell_stages
+from ebnet.models.config import TWO_MAPS, NetworkConfig
+from ebnet.models.genotype import CellArch
+from ebnet.models.layer_layout import ConvLayout, UnitLayout
 from ebnet.models.quantizers import UNITS
 from ebnet.names import layer_name
-
-
-@dataclass(frozen=True)
-class ConvLayout:
-    """A convolution with padding kernel // 2. `shrink` is how much smaller its output is than the network's input."""
-
-    name: str
-    cin: int
-    cout: int
-    kernel: int
-    stride: int
-    groups: int
-    shrink: tuple[int, ...]
-
-    def output(self, height: int, width: int) -> tuple[int, int]:
-        """The output map's size for a network input of height x width."""
-        for stride in self.shrink:
-            height, width = -(-height // stride), -(-width // stride)
-        return height, width
-
-    @property
-    def weights(self) -> int:
-        return self.cout * (self.cin // self.groups) * self.kernel**2
-
-
-@dataclass(frozen=True)
-class UnitLayout:
-    """A binary convolution with its batch norm and activation, and where there is one a skip.
-
-    The skip is the identity or, with a `projection`, its real convolutions after an average pool of `stride`.
-    """
-
-    conv: ConvLayout
-    skips: bool
-    projection: tuple[ConvLayout, ...]
-    stride: int
 
 
 @dataclass(frozen=True)
@@ -57,7 +21,7 @@ class BlockLayout:
 @dataclass(frozen=True)
 class NetworkLayout:
     stem: dict[str, ConvLayout]
-    stages: tuple[tuple[BlockLayout, ...], ...]
+    stages: tuple[tuple[BlockLayout | CellLayout, ...], ...]
     features: int
     """Channels before the head."""
 
@@ -69,21 +33,29 @@ class NetworkLayout:
 
 def layout(config: NetworkConfig) -> NetworkLayout:
     """The structure that `config` names."""
+    arch = config.arch
     stem, shrink = _stem(config)
+    if isinstance(arch, CellArch):
+        cells = cell_stages(arch, config.stem_width, config.stem in TWO_MAPS, shrink)
+        return NetworkLayout(stem, cells, arch.widths[-1])
+    return NetworkLayout(stem, _block_stages(config, arch, shrink), arch.widths[-1])
+
+
+def _block_stages(config: NetworkConfig, arch: Arch, shrink: tuple[int, ...]) -> tuple[tuple[BlockLayout, ...], ...]:
     stages = []
-    inputs = (config.stem_width, *config.arch.widths[:-1])
-    for stage, (cin, cout, blocks) in enumerate(zip(inputs, config.arch.widths, config.arch.blocks, strict=True)):
+    inputs = (config.stem_width, *arch.widths[:-1])
+    for stage, (cin, cout, blocks) in enumerate(zip(inputs, arch.widths, arch.blocks, strict=True)):
         stride = 1 if stage == 0 else 2
         shrink = (*shrink, stride) if stride > 1 else shrink
         widths = [cin] + [cout] * (blocks - 1)
         strides = [stride] + [1] * (blocks - 1)
         stages.append(
             tuple(
-                _block(config, stage, number, width, step, shrink)
+                _block(config, arch, stage, number, width, step, shrink)
                 for number, (width, step) in enumerate(zip(widths, strides, strict=True))
             )
         )
-    return NetworkLayout(stem, tuple(stages), config.arch.widths[-1])
+    return tuple(stages)
 
 
 def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]]:
@@ -102,6 +74,10 @@ def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]
             conv("mix", cout, cout, 1, 1, 2, 2),
         )
         shrink: tuple[int, ...] = (2, 2)
+    elif config.stem == "conv3x3":
+        convs = (conv("conv1", cin, cout // 2, 3, 2, 2), conv("conv2", cout // 2, cout, 3, 2, 2, 2))
+        convs += (conv("conv3", cout, cout, 3, 2, 2, 2, 2),)
+        shrink = (2, 2, 2)
     elif config.stem == "conv7x7":
         convs, shrink = (conv("conv", cin, cout, 7, 2, 2),), (2, 2)
     else:
@@ -110,10 +86,10 @@ def _stem(config: NetworkConfig) -> tuple[dict[str, ConvLayout], tuple[int, ...]
 
 
 def _block(
-    config: NetworkConfig, stage: int, block: int, cin: int, stride: int, shrink: tuple[int, ...]
+    config: NetworkConfig, arch: Arch, stage: int, block: int, cin: int, stride: int, shrink: tuple[int, ...]
 ) -> BlockLayout:
     """Two grouped 3x3 convolutions and, where groups must be mixed, an ungrouped 1x1 (section 4.3)."""
-    cout, groups = config.arch.widths[stage], config.arch.groups[stage]
+    cout, groups = arch.widths[stage], arch.groups[stage]
     shapes = [(cin, 3, stride, groups), (cout, 3, 1, groups)]
     if config.aggregation and groups > 1:
         shapes.append((cout, 1, 1, 1))
@@ -131,7 +107,7 @@ def _branch(
     stride: int,
     shrink: tuple[int, ...],
 ) -> tuple[UnitLayout, ...]:
-    cout = config.arch.widths[stage]
+    cout = shapes[-1][0]  # the last unit reads as many channels as all of them give
     units = []
     once = UNITS[config.unit].skip == "block"
     for number, (inputs, kernel, step, split) in enumerate(shapes):
@@ -141,7 +117,7 @@ def _branch(
         source, pooled = (cin, stride) if once else (inputs, step)
         projects = skips and (pooled > 1 or source != cout)
         projection = _projection(config, unit, source, cout, shrink) if projects else ()
-        units.append(UnitLayout(conv, skips, projection, pooled))
+        units.append(UnitLayout(conv, skips, projection, pooled, beside=once))
     return tuple(units)
 
 

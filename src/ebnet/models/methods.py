@@ -4,40 +4,13 @@ Rows are those of the paper's Table 4 and its appendix: ResNet-18 on ImageNet, 2
 `create_model`. Where a paper leaves something open, `decided` says what was done.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from ebnet.models.cell_methods import CELLS
+from ebnet.models.method import Method
 
 RESNET18: dict[str, Any] = {"arch": "2222-1-1:1:1:1", "stem": "conv7x7", "shortcut": "none"}
 """ResNet-18 as binary networks have it: a real 7x7 stem, classifier and 1x1 shortcuts."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A row. Accuracy in %, BOPs in 1e9, FLOPs in 1e8, size in MB; None where the paper's tables print none."""
-
-    name: str
-    title: str
-    paper: str
-    year: int
-    bits: str
-    """Weights / activations."""
-    settings: dict[str, Any] = field(hash=False)
-    training: dict[str, Any] = field(default_factory=dict, hash=False, kw_only=True)
-    """Settings of a recipe beside the network's."""
-    top1: float | None = None
-    top5: float | None = None
-    bops: float | None = None
-    flops: float | None = None
-    megabytes: float | None = None
-    decided: str = ""
-    """What the paper leaves open, or is otherwise here."""
-    differs: str = ""
-    """Why its published costs are not those we count."""
-
-    @property
-    def one_bit(self) -> bool:
-        """Whether it is a sum of one-bit convolutions, which the engine runs."""
-        return self.bits.startswith(("1/1", "(1/1)"))
 
 
 def _resnet(weights: str, activations: str, unit: str, **more: Any) -> dict[str, Any]:
@@ -47,7 +20,6 @@ def _resnet(weights: str, activations: str, unit: str, **more: Any) -> dict[str,
 _NORM = "Batch norm right before the quantizer, as its levels assume; a skip around two convolutions."
 _BINARY_SHORTCUTS = "1.3e8 FLOPs and 3.5 MB come out with binary shortcuts; ours are real: 0.19e8 and 0.69 MB more."
 _SHORTCUT = "Shortcuts that shrink are an average pool and a real 1x1 convolution, as Bi-Real Net's."
-
 METHODS = (
     Method(
         "bwn",
@@ -207,6 +179,7 @@ METHODS = (
         differs="7.8e8 FLOPs and 21 MB are six times XNOR-Net's published 1.3e8 and 3.5 MB, with binary shortcuts; "
         "10.6e9 BOPs are not six times its 1.7e9.",
     ),
+    *CELLS,
     Method(
         "bnn",
         "BNN",

@@ -1,4 +1,5 @@
-"""The paper's residual network for every notation (appendix, "Network architecture naming convention")."""
+"""The paper's residual network for every notation (appendix, "Network architecture naming convention"), and networks of
+cells."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 
 from ebnet.errors import ConfigError, NonFiniteError, ShapeError
 from ebnet.models.block import BinaryUnit, Block
+from ebnet.models.cell import Cell, Pair
+from ebnet.models.cell_layout import CellLayout
 from ebnet.models.config import NetworkConfig
 from ebnet.models.group import GroupBlock, Grouped
 from ebnet.models.layout import BlockLayout, layout
@@ -20,6 +23,7 @@ from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision, set_precision
 
 Level = Literal["block", "stage"]
+AnyBlock = Block | GroupBlock | Cell
 
 
 class Head(nn.Module):
@@ -35,7 +39,7 @@ class Head(nn.Module):
 
 
 class ExpertBinaryNetwork(nn.Module):
-    """Stem, four stages of binary blocks, global average pool, classifier. First and last layers stay real.
+    """Stem, stages of binary blocks or cells, global average pool, classifier. First and last layers stay real.
 
     An ensemble (Zhu et al., CVPR 2019) is the first of its members and holds the `others`; its logits are the mean of
     theirs.
@@ -123,12 +127,12 @@ class ExpertBinaryNetwork(nn.Module):
             for _, branches in member.named_blocks():
                 yield from ((prefix + name, unit) for branch in branches for name, unit in branch)
 
-    def named_blocks(self) -> Iterator[tuple[Block | GroupBlock, list[list[tuple[str, BinaryUnit]]]]]:
+    def named_blocks(self) -> Iterator[tuple[AnyBlock, list[list[tuple[str, BinaryUnit]]]]]:
         """Each block with the units of its branches, by the names of their convolutions; of this member alone."""
         for i, stage in enumerate(self.stages):
             assert isinstance(stage, nn.Sequential)
             for j, block in enumerate(stage):
-                assert isinstance(block, Block | GroupBlock)
+                assert isinstance(block, AnyBlock)
                 branches = block.branches if isinstance(block, GroupBlock) else [block]
                 yield (
                     block,
@@ -186,7 +190,9 @@ class ExpertBinaryNetwork(nn.Module):
         # The maps of one image are those of all members; attention does not ask how many channels there are.
         return torch.stack(every).mean(0), [torch.cat(place, 1) for place in zip(*maps, strict=True)]
 
-    def _block(self, block: BlockLayout, first: bool) -> Block | GroupBlock:
+    def _block(self, block: BlockLayout | CellLayout, first: bool) -> AnyBlock:
+        if isinstance(block, CellLayout):
+            return Cell(block, self.config, self._precision)
         if len(block.branches) == 1:
             return Block(block.branches[0], self.config, self._precision)
         return GroupBlock(block, self.config, self._precision, first)
@@ -197,17 +203,17 @@ class ExpertBinaryNetwork(nn.Module):
 
     def _body(self, images: Tensor, level: Level | None) -> tuple[Tensor, list[Tensor]]:
         self._check(images)
-        x: Tensor | Grouped = self.stem(images)
+        x: Tensor | Grouped | Pair = self.stem(images)
         maps = []
         for stage in self.stages:
             assert isinstance(stage, nn.Sequential)
             for block in stage:
                 x = block(x)
                 if level == "block":
-                    maps.append(_fused(x))
+                    maps.append(_map(x))
             if level == "stage":
-                maps.append(_fused(x))
-        return _fused(x), maps
+                maps.append(_map(x))
+        return _map(x), maps
 
     def _pooled(self, x: Tensor) -> Tensor:
         x = x.mean((2, 3))
@@ -224,5 +230,8 @@ class ExpertBinaryNetwork(nn.Module):
             raise NonFiniteError("the images hold NaN or infinity")
 
 
-def _fused(x: Tensor | Grouped) -> Tensor:
-    return x.fused if isinstance(x, Grouped) else x
+def _map(x: Tensor | Grouped | Pair) -> Tensor:
+    """The one map of what blocks hand on."""
+    if isinstance(x, Grouped):
+        return x.fused
+    return x.newer if isinstance(x, Pair) else x

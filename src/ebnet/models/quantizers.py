@@ -51,19 +51,25 @@ class UnitKind:
     """
 
     norm_first: bool
-    activation: Literal["none", "prelu", "rprelu"]
+    activation: Literal["none", "relu", "prelu", "rprelu"]
     activation_last: bool
     skip: Literal["unit", "block"]
 
     @property
     def slopes(self) -> int:
-        """Learned numbers of the activation, per channel; also its operations per element."""
-        return {"none": 0, "prelu": 1, "rprelu": 3}[self.activation]
+        """Learned numbers of the activation, per channel."""
+        return {"none": 0, "relu": 0, "prelu": 1, "rprelu": 3}[self.activation]
+
+    @property
+    def operations(self) -> int:
+        """Of the activation, per element."""
+        return 1 if self.activation == "relu" else self.slopes
 
 
 UNITS = {
     "real-to-binary": UnitKind(norm_first=True, activation="prelu", activation_last=False, skip="unit"),
     "xnor": UnitKind(norm_first=True, activation="none", activation_last=False, skip="block"),
+    "xnor-relu": UnitKind(norm_first=True, activation="relu", activation_last=False, skip="unit"),
     "bi-real": UnitKind(norm_first=False, activation="none", activation_last=False, skip="unit"),
     "bi-real-prelu": UnitKind(norm_first=False, activation="prelu", activation_last=True, skip="unit"),
     "react": UnitKind(norm_first=False, activation="rprelu", activation_last=True, skip="unit"),
@@ -72,6 +78,7 @@ UNITS = {
 
 real-to-binary: BN, sign, conv, scale, PReLU, skip (Martinez et al., 2020), what the paper builds on.
 xnor: BN, sign, conv, without an activation between, a skip around two of them (XNOR-Net, Rastegari et al., 2016).
+xnor-relu: BN, sign, conv, ReLU, skip (BNAS, Kim et al., 2020, in whose cells the skip adds up a node).
 bi-real: sign, conv, BN, skip around each (Bi-Real Net, Liu et al., 2018, fig. 3).
 bi-real-prelu: the same, then PReLU (CBCN, Liu et al., 2019, as its authors' code has it).
 react: sign, conv, BN, skip, then RPReLU (ReActNet, Liu et al., 2020, fig. 5).

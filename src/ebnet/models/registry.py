@@ -19,7 +19,7 @@ NAMED: dict[str, dict[str, Any]] = {method.name: method.settings for method in M
 
 
 def list_models(pattern: str = "*") -> list[str]:
-    """The named networks that fit a pattern; every notation such as ``1262-2-4:8:8:16`` is a network too.
+    """The named networks that fit a pattern; every notation such as ``1262-2-4:8:8:16`` or ``bnas-15x68`` is one too.
 
     Example: `list_models("xnor*")`
     """

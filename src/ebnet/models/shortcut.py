@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from ebnet.models.layout import ConvLayout
+from ebnet.models.layer_layout import ConvLayout
 from ebnet.nn.real_layer import RealGraph, RealLayer, Step
 
 ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {

@@ -1,29 +1,34 @@
 """The real-valued first layers: from the picture to 64 channels, or fewer for a narrow network."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
-from ebnet.models.layout import ConvLayout
+from ebnet.models.cell import Pair
+from ebnet.models.layer_layout import ConvLayout
 from ebnet.nn.real_layer import MaxPoolLayer, RealGraph, RealLayer, Step
 
 
 class ConvNorm(nn.Module):
-    """Real convolution, batch norm, ReLU."""
+    """Real convolution, batch norm and, unless said otherwise, ReLU."""
 
-    def __init__(self, layout: ConvLayout) -> None:
+    def __init__(self, layout: ConvLayout, activated: bool = True) -> None:
         super().__init__()
         self.conv = nn.Conv2d(
-            layout.cin, layout.cout, layout.kernel, layout.stride, layout.kernel // 2, groups=layout.groups, bias=False
+            layout.cin, layout.cout, layout.kernel, layout.stride, layout.padding, groups=layout.groups, bias=False
         )
         self.norm = nn.BatchNorm2d(layout.cout)
+        self.act = nn.ReLU() if activated else None
 
     @property
     def layer(self) -> RealLayer:
-        return RealLayer(self.conv, self.norm, nn.ReLU())
+        return RealLayer(self.conv, self.norm, self.act)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.norm(self.conv(x)))
+        x = self.norm(self.conv(x))
+        return x if self.act is None else self.act(x)
 
 
 class ImageNetStem(nn.Module):
@@ -60,6 +65,24 @@ class Conv7x7Stem(nn.Module):
         return self._graph(images) if self._graph.serves(images) else self.pool(self.conv(images))
 
 
+class Conv3x3Stem(nn.Module):
+    """The /8 stem of DARTS's ImageNet networks, for cells: three 3x3 of stride 2, of which the last two are read.
+
+    After the last convolution there is no ReLU; the map before it is read after its own.
+    """
+
+    def __init__(self, convs: dict[str, ConvLayout]) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = ConvNorm(convs["conv1"]), ConvNorm(convs["conv2"])
+        self.conv3 = ConvNorm(convs["conv3"], activated=False)
+        self._older = RealGraph([Step(self.conv1.layer, 0, 1), Step(self.conv2.layer, 1, 2)])
+        self._newer = RealGraph([Step(self.conv3.layer, 0, 1)])
+
+    def forward(self, images: Tensor) -> Pair:
+        older = self._older(images) if self._older.serves(images) else self.conv2(self.conv1(images))
+        return Pair(older, self._newer(older) if self._newer.serves(older) else self.conv3(older))
+
+
 class CifarStem(nn.Module):
     """One 3x3 convolution that keeps the size, for small pictures."""
 
@@ -72,9 +95,10 @@ class CifarStem(nn.Module):
         return self._graph(images) if self._graph.serves(images) else self.conv(images)
 
 
-STEMS: dict[str, type[ImageNetStem] | type[Conv7x7Stem] | type[CifarStem]] = {
+STEMS: dict[str, Callable[[dict[str, ConvLayout]], nn.Module]] = {
     "imagenet": ImageNetStem,
     "conv7x7": Conv7x7Stem,
+    "conv3x3": Conv3x3Stem,
     "cifar": CifarStem,
 }
 

@@ -125,16 +125,16 @@ class FoldedUnit(BinaryUnit):
     def __init__(self, unit: BinaryUnit, ops: list[FoldedOp]) -> None:
         nn.Module.__init__(self)
         self.kind, self.conv, self.norm, self.act = unit.kind, unit.conv, unit.norm, unit.act
-        self.shortcut = unit.shortcut
+        self.shortcut, self.beside = unit.shortcut, unit.beside
         self.ops = ops
         self.refusal = None
         self.before_sign: list[Tensor] = []
         self.gate_values: list[Tensor | None] = []
         self.chosen: list[Tensor] = []
 
-    def forward(self, x: Tensor, block_input: Tensor) -> Tensor:
+    def forward(self, x: Tensor, beside: Tensor | None) -> Tensor:
         self.before_sign, self.gate_values, self.chosen = [], [], []
-        skip = None if self.shortcut is None else self.shortcut(x if self.kind.skip == "unit" else block_input)
+        skip = None if self.shortcut is None else self.shortcut(beside if self.beside else x)
         last = len(self.ops) - 1
         y = skip if last > 0 or self.kind.activation_last else None
         for number, op in enumerate(self.ops):
@@ -144,6 +144,8 @@ class FoldedUnit(BinaryUnit):
             y = part if y is None else part + y
             if number == last and "slope" in op.reals:
                 y = torch.where(y < 0, _map(op, "slope", x) * y, y)
+            elif number == last and isinstance(self.act, nn.ReLU):
+                y = torch.relu(y)
         assert y is not None
         if skip is not None and last == 0 and not self.kind.activation_last:
             y = y + skip

@@ -258,4 +258,5 @@ def _window(op: dict[str, Any]) -> dict[str, Any]:
         "kernel_shape": [op["kernel"]] * 2,
         "strides": [op.get("stride", 1)] * 2,
         "pads": [op.get("pad", 0)] * 4,
+        "dilations": [op.get("dilation", 1)] * 2,
     }

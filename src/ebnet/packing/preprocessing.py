@@ -6,7 +6,7 @@ from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 
 FIELDS = ("size", "resize", "crop", "mean", "std", "in_channels")
-DEFAULT_SIZES = {"imagenet": 224, "conv7x7": 224, "cifar": 32}
+DEFAULT_SIZES = {"imagenet": 224, "conv7x7": 224, "conv3x3": 224, "cifar": 32}
 """Side of the pictures each stem is made for."""
 
 

@@ -11,15 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
-from ebnet.models.block import BinaryUnit, Block
+from ebnet.models.block import BinaryUnit
+from ebnet.models.cell import Cell, Halving
 from ebnet.models.group import GroupBlock
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.shortcut import Projection
-from ebnet.models.stem import CifarStem, Conv7x7Stem, ConvNorm, ImageNetStem
+from ebnet.models.stem import CifarStem, Conv3x3Stem, Conv7x7Stem, ConvNorm, ImageNetStem
 from ebnet.nn.activations import ActivationQuantizer
 from ebnet.nn.expert_conv import ExpertBinaryConv2d
 from ebnet.nn.precision import Precision
-from ebnet.packing import votes
+from ebnet.packing import halving, votes
 from ebnet.packing.folding import array, fold, folded_norm, has_bases, is_plain, quantized
 
 IMAGE = 0
@@ -38,6 +39,7 @@ class Program:
         tensors, norms: where in the network those reals are: a parameter, or a batch norm that is folded.
         weights: where the packed weights are, as [experts, out, in/groups, kh, kw].
         layers: the real convolutions and linear maps, by the name of their op.
+        halvings: real skips of reduction cells, by the name of the op that one is folded into.
         classifiers: of an ensemble's members, which the op `classifier` joins; empty for one network.
         gates, scales: of blocks of branches, by the index of the op `sum` whose factors they are.
         folded: the units whose numbers are folded, by name, with the names of their ops.
@@ -60,6 +62,7 @@ class Program:
         self.weights: dict[str, Tensor] = {}
         self.layers: dict[str, nn.Conv2d | nn.Linear] = {}
         self.folded: dict[str, tuple[BinaryUnit, list[str]]] = {}
+        self.halvings: dict[str, Halving] = {}
         self.classifiers: list[nn.Linear] = []
         self.gates: list[tuple[int, nn.Parameter]] = []
         self.scales: list[tuple[int, nn.Parameter]] = []
@@ -75,15 +78,41 @@ class Program:
 
     def _body(self, prefix: str, model: ExpertBinaryNetwork) -> int:
         """From the image to the map before the pool."""
-        value = self._stem(f"{prefix}stem", model.stem)
+        older, value = self._stem(f"{prefix}stem", model.stem)
         branches: list[int] = []
         for block, named in model.named_blocks():
+            if isinstance(block, Cell):
+                older, value = value, self._cell(prefix, block, named[0], older, value)
+                continue
             inputs = [value] * len(named)
             if isinstance(block, GroupBlock) and block.gate is not None:
                 inputs = [self._gated(block.gate, one, value) for one in branches]
             branches = [self._branch(prefix, units, one) for units, one in zip(named, inputs, strict=True)]
-            value = branches[0] if isinstance(block, Block) else self._fused(block.scale, branches)
+            value = self._fused(block.scale, branches) if isinstance(block, GroupBlock) else branches[0]
         return value
+
+    def _cell(self, prefix: str, cell: Cell, units: list[tuple[str, BinaryUnit]], older: int, newer: int) -> int:
+        def unit(number: int, value: int, beside: int | None) -> int:
+            name, layers = units[number]
+            return self._unit(prefix + name, layers, value, beside)
+
+        def pool(value: int) -> int:
+            return self._op("maxpool", value, **_window(3, cell.layout.stride, 1))
+
+        nodes = cell.layout.run((older, newer), unit, pool, self._added)
+        joined = self._op("concat", *nodes)
+        if isinstance(cell.shortcut, Halving):
+            assert cell.layout.projection is not None
+            newer = self._halved(prefix + cell.layout.projection.name, cell.shortcut, newer)
+        return joined if cell.shortcut is None else self._added(joined, newer)
+
+    def _added(self, value: int, other: int) -> int:
+        return self._op("sum", value, other, factors=[1.0, 1.0])
+
+    def _halved(self, name: str, shortcut: Halving, value: int) -> int:
+        self.layers[name], self.halvings[name] = shortcut.conv, shortcut
+        self.reals |= {f"{name}.{kind}": values for kind, values in halving.fold(shortcut).items()}
+        return self._op("conv", value, name=name, out=shortcut.conv.out_channels, **_window(2, 2, 0))
 
     def _branch(self, prefix: str, units: list[tuple[str, BinaryUnit]], value: int) -> int:
         first = value
@@ -117,7 +146,15 @@ class Program:
     def _norm(self, name: str, norm: nn.BatchNorm2d) -> None:
         self.norms[name], self.reals[name] = norm, folded_norm(norm)
 
-    def _stem(self, name: str, stem: nn.Module) -> int:
+    def _stem(self, name: str, stem: nn.Module) -> tuple[int, int]:
+        """Its last two maps, which are the same where nobody reads the one before."""
+        if isinstance(stem, Conv3x3Stem):
+            older = self._conv_norm(f"{name}.conv2", stem.conv2, self._conv_norm(f"{name}.conv1", stem.conv1, IMAGE))
+            return older, self._conv_norm(f"{name}.conv3", stem.conv3, older)
+        value = self._one_map(name, stem)
+        return value, value
+
+    def _one_map(self, name: str, stem: nn.Module) -> int:
         if isinstance(stem, ImageNetStem):
             first = self._conv_norm(f"{name}.conv1", stem.conv1, IMAGE)
             # The pool first: then the squeeze is the last to read conv1's map and is written over it.
@@ -132,9 +169,9 @@ class Program:
         raise ConfigError(f"a stem of type {type(stem).__name__} cannot be packed")
 
     def _conv_norm(self, name: str, layer: ConvNorm, value: int) -> int:
-        return self._conv(name, layer.conv, layer.norm, nn.ReLU(), value)
+        return self._conv(name, layer.conv, layer.norm, layer.act, value)
 
-    def _conv(self, name: str, conv: nn.Conv2d, norm: nn.BatchNorm2d, act: nn.Module, value: int) -> int:
+    def _conv(self, name: str, conv: nn.Conv2d, norm: nn.BatchNorm2d, act: nn.Module | None, value: int) -> int:
         self.layers[name] = conv
         self._real(f"{name}.weight", conv.weight)
         self._norm(f"{name}.norm", norm)
@@ -156,11 +193,12 @@ class Program:
             value = self._conv(f"{name}.conv2", shortcut.conv2, shortcut.norm2, shortcut.act2, value)
         return value
 
-    def _unit(self, name: str, unit: BinaryUnit, value: int, first: int) -> int:
-        """The ops of a unit; `first` is the value that its block began with."""
-        source = value if unit.kind.skip == "unit" else first
+    def _unit(self, name: str, unit: BinaryUnit, value: int, beside: int | None) -> int:
+        """The ops of a unit that reads a value, and some units' skips another."""
+        source = beside if unit.beside else value
         skip: int | None = None
         if isinstance(unit.shortcut, Projection):
+            assert source is not None
             skip = self._projection(f"{name}.shortcut", unit.shortcut, source)
         elif unit.shortcut is not None:
             skip = source
@@ -209,6 +247,8 @@ class Program:
         self.reals |= {f"{name}.{kind}": values for kind, values in reals.items()}
         fields: dict[str, Any] = {kind: True for kind in ("shift", "after") if kind in reals}
         fields |= {"expert_scales": True} if reals["scale"].ndim == 2 else {}
+        if isinstance(unit.act, nn.ReLU):
+            fields |= self._activation(name, unit.act)
         if "slope" in reals:
             fields |= {"act": "prelu"} | ({"act_last": True} if unit.kind.activation_last else {})
         return fields
@@ -224,7 +264,7 @@ class Program:
             routing["squeeze"] = conv.scaling.squeeze.out_features
         if conv.groups > 1:
             routing["groups"] = conv.groups
-        window = _window(conv.kernel_size[0], conv.stride[0], conv.padding[0])
+        window = _window(conv.kernel_size[0], conv.stride[0], conv.padding[0], conv.dilation[0])
         return self._op(kind, value, name=name, **skips, out=conv.out_channels, **window, **routing, **fields)
 
     def _linear(self, name: str, layer: nn.Linear, value: int, act: nn.Module | None) -> int:
@@ -250,9 +290,10 @@ def packed_signs(weights: Tensor) -> np.ndarray:
     return np.packbits(positive.numpy(), axis=2, bitorder="little")
 
 
-def _window(kernel: int, stride: int, pad: int) -> dict[str, int]:
+def _window(kernel: int, stride: int, pad: int, dilation: int = 1) -> dict[str, int]:
     """The fields of a window; what is at its default is left out, to keep the header short."""
-    return {"kernel": kernel} | ({"stride": stride} if stride > 1 else {}) | ({"pad": pad} if pad else {})
+    given = {"stride": (stride, 1), "pad": (pad, 0), "dilation": (dilation, 1)}
+    return {"kernel": kernel} | {name: value for name, (value, default) in given.items() if value != default}
 
 
 def _require_packable(model: ExpertBinaryNetwork) -> None:

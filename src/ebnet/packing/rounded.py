@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 
 from ebnet.errors import ConfigError
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.packing import votes
+from ebnet.packing import halving, votes
 from ebnet.packing.folding import FoldedUnit, fold
 from ebnet.packing.int8 import PIXELS, Code, int8_layers, quantized
 from ebnet.packing.int8_layer import Int8Layer
@@ -107,6 +107,9 @@ def rounded(model: ExpertBinaryNetwork, engine: Engine) -> ExpertBinaryNetwork:
             norm.running_var.fill_(1.0)
             norm.weight.copy_(torch.as_tensor(scale))
             norm.bias.copy_(torch.as_tensor(shift))
+    for name, shortcut in program.halvings.items():
+        own = None if name in codes else _rounded(expected[f"{name}.weight"], widths.get(f"{name}.weight"))
+        halving.put(shortcut, own, _rounded(expected[f"{name}.norm"], widths.get(f"{name}.norm")))
     if program.classifiers:
         kept = ("classifier.weight", "classifier.bias")
         votes.put(program.classifiers, *(_rounded(expected[name], widths.get(name)) for name in kept))

@@ -18,7 +18,7 @@ from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.nn.precision import Precision
-from ebnet.packing import votes
+from ebnet.packing import halving, votes
 from ebnet.packing.program import Program
 from ebnet.packing.rounded import require_same_program, stored_tensors
 from ebnet.runtime.engine import Engine, load
@@ -58,6 +58,8 @@ def unpacked(engine: Engine) -> ExpertBinaryNetwork:
             norm.bias.copy_(shift)
             norm.running_mean.zero_()
             norm.running_var.fill_(1.0 - norm.eps)
+        for name, shortcut in program.halvings.items():
+            halving.put(shortcut, _real(stored[f"{name}.weight"]), _real(stored[f"{name}.norm"]))
         if program.classifiers:
             votes.put(program.classifiers, _real(stored["classifier.weight"]), _real(stored["classifier.bias"]))
         for index, scale in program.scales:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from ebnet.arch import STEM_WIDTH, Arch
+from ebnet.arch import STEM_WIDTH
 from ebnet.errors import ArchError, ConfigError
 from ebnet.models.config import (
     Activations,
@@ -23,6 +23,7 @@ from ebnet.models.config import (
     Weights,
     renamed,
 )
+from ebnet.models.genotype import parse_arch
 from ebnet.recipe.library import recipe_names, shipped_text
 from ebnet.recipe.phases import PHASE_NAMES, PhaseName, phase_seed
 from ebnet.recipe.text import explain, read_toml, set_value, split_override, write_toml
@@ -32,7 +33,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 ArchName = Annotated[str, BeforeValidator(lambda name: str(name) if isinstance(name, int) else name)]
-"""The paper's notation; `1133` without quotes is a number to TOML."""
+"""The paper's notation, or that of cells; `1133` without quotes is a number to TOML."""
 Decay = Positive | Literal["cosine"]
 OutsideTeacher = Literal["efficientnet-lite0"]
 
@@ -102,7 +103,7 @@ class Network(_Table):
 
     @model_validator(mode="after")
     def _known_arch(self) -> Self:
-        Arch.parse(self.arch)
+        parse_arch(self.arch)
         return self
 
     def config(self, num_classes: int, in_channels: int, experts: int, arch: str | None = None) -> NetworkConfig:
@@ -261,9 +262,9 @@ class Recipe(_Table):
 
     def _teacher_fits(self, student: PhaseName) -> None:
         own = self.table("teacher").arch
-        blocks = Arch.parse(own or self.network.arch).blocks
+        blocks = parse_arch(own or self.network.arch).blocks
         by_block = self.distillation.attention_weight and self.distillation.attention_after == "block"
-        if by_block and blocks != Arch.parse(self.network.arch).blocks:
+        if by_block and blocks != parse_arch(self.network.arch).blocks:
             raise ValueError(
                 f"stage.{student} compares attention after each block with the teacher {own}, which has "
                 f'other blocks than {self.network.arch}: set distillation.attention_after = "stage"'

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ebnet.arch import Arch
+from ebnet.models.genotype import parse_arch
 from ebnet.recipe.binding import binding
 from ebnet.recipe.settings import Compute, Network, PhaseName, Recipe, Routing
 from ebnet.runs.directory import RunDirectory
@@ -84,6 +84,6 @@ def _network(recipe: Recipe, last: PhaseName) -> Network:
     """The network's settings as far as the last phase depends on them; classes and channels come from the data."""
     phase = PHASES[last]
     config = material(
-        replace(phase.config(recipe, 1, 1), arch=Arch.parse(recipe.network.arch)), phase.precision
+        replace(phase.config(recipe, 1, 1), arch=parse_arch(recipe.network.arch)), phase.precision
     ).to_dict()
     return Network(**{name: config[name] for name in Network.model_fields})

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from ebnet.arch import Arch
+from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
 
 
@@ -24,6 +25,8 @@ class Candidate:
 
     @classmethod
     def of(cls, config: NetworkConfig) -> Self:
+        if not isinstance(config.arch, Arch):
+            raise ConfigError(f"{config.arch}: a search changes blocks, expansion and groups, which cells have not")
         return cls(config.arch, config.aggregation, config.experts)
 
     @classmethod
