@@ -20,6 +20,7 @@ from ebnet.compare.summary import summary
 from ebnet.cost import profile
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
+from ebnet.models.genotype import CellArch
 from ebnet.recipe import load_recipe
 from ebnet.report.comparison import read_summaries
 from ebnet.reproduce.chain import chain
@@ -51,6 +52,31 @@ def test_nobody_costs_more_and_none_could_be_wider(name: str, equal: str) -> Non
     width = made["stem_width"]
     wider = made | {"stem_width": width + 1, "arch": f"1111-{(width + 1) / 64}-1:1:1:1"}
     assert cost(own | made) <= cost(own) < cost(own | wider)
+
+
+@pytest.mark.parametrize("equal", ["ops", "bytes"])
+def test_cells_get_as_many_as_there_are_blocks_as_wide_as_the_budget(equal: str) -> None:
+    recipe = load_recipe("comparison")
+    made = fitted(recipe, Contestant.parse("bnas-f:2"), checked(equal))
+    arch = made.counted.config.arch
+    assert isinstance(arch, CellArch)
+    assert (arch.cells, made.counted.config.experts, made.counted.config.unit) == (4, 2, "xnor-relu")
+    assert made.counted.config.stem_width == 3 * arch.channels
+    wider = {"arch": f"bnas-4x{arch.channels + 1}", "stem_width": 3 * arch.channels + 3}
+    costs = [one.counted.ops if equal == "ops" else one.counted.bytes_fp16 for one in (made, own(recipe))]
+    more = counted(recipe, made.settings | wider).counted
+    assert costs[0] <= costs[1] < (more.ops if equal == "ops" else more.bytes_fp16)
+
+
+def test_cells_have_a_structure_of_their_own(tmp_path: Path) -> None:
+    recipe = load_recipe("comparison")
+    with pytest.raises(ConfigError, match="bnas-f: cells are a structure of their own"):
+        fitted(recipe, Contestant("bnas-f"), "structure")
+    one = contest(tmp_path, "bnn", "bnas-f", equal="structure")
+    assert list(one.left_out) == ["bnas-f"]
+    assert [str(contestant) for contestant in one.contestants] == ["bnn"]
+    with pytest.raises(ConfigError, match="bnas-4x8: the network of a comparison's recipe has blocks"):
+        fitted(recipe.changed({"network.arch": "bnas-4x8"}), Contestant("bnn"), "ops")
 
 
 def test_structure_leaves_the_recipe_its_own() -> None:
@@ -120,7 +146,7 @@ def test_methods_of_equal_beginnings_share_them(tmp_path: Path) -> None:
 
 def test_a_comparison_from_the_command_to_the_page(tmp_path: Path) -> None:
     """Native and torch units, several bases, experts; run, resumed, told."""
-    names = ["xnor-net", "reactnet-18", "reactnet-18:2", "abc-net-1"]
+    names = ["xnor-net", "reactnet-18", "reactnet-18:2", "abc-net-1", "bnas-f"]
     place = ["--results", str(tmp_path / "results"), "--work", str(tmp_path / "work"), "--seeds", "1"]
     place += [word for setting in TINY for word in ("--set", setting)]
     work(contest(tmp_path, *names, seeds=1))

@@ -10,6 +10,7 @@ import torch
 
 import ebnet
 from ebnet.errors import ConfigError
+from ebnet.models.genotype import CellArch
 from ebnet.models.methods import METHODS
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.models.registry import network_config
@@ -24,14 +25,16 @@ SMALL = {"arch": "1211-0.25-1:1:1:1", "num_classes": 5, "stem": "cifar", "stem_w
 
 
 def pictures(count: int, seed: int) -> torch.Tensor:
-    return torch.randn(count, 3, 12, 10, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(count, 3, 12, 8, generator=torch.Generator().manual_seed(seed))
 
 
 def trained(name: str, **settings: object) -> ExpertBinaryNetwork:
     """The preset in small, after some steps: batch norms, thresholds, slopes and scales are not what they began as."""
     torch.manual_seed(7)
-    several = {"members": 2} if network_config(name).members > 1 else {}
-    model = ExpertBinaryNetwork(network_config(name, **(SMALL | several | settings)), "binary").train()
+    preset = network_config(name)
+    own: dict[str, object] = {"members": 2} if preset.members > 1 else {}
+    own |= {"arch": "bnas-4x4"} if isinstance(preset.arch, CellArch) else {}
+    model = ExpertBinaryNetwork(network_config(name, **(SMALL | own | settings)), "binary").train()
     for layer in model.modules():
         if isinstance(layer, RPReLU):
             torch.nn.init.normal_(layer.gamma, 0.0, 0.3)
@@ -122,7 +125,7 @@ def test_versions_are_the_least_that_serve(tmp_path: Path) -> None:
     from safetensors import safe_open
 
     versions = {"bnn": "1", "xnor-net": "1", "abc-net-5": "1", "benn": "1", "bi-real": "3", "reactnet-18": "3"}
-    versions |= {"cbcn": "3", "group-net": "4"}
+    versions |= {"cbcn": "3", "group-net": "4", "bnas-f": "4"}
     for name, version in versions.items():
         path = ebnet.pack(trained(name), tmp_path / f"{name}.ebn")
         with safe_open(path, "numpy") as file:

@@ -7,6 +7,8 @@ import pytest
 from ebnet.arch import Arch
 from ebnet.cost import profile
 from ebnet.errors import ConfigError
+from ebnet.models.config import NetworkConfig
+from ebnet.models.genotype import CellArch
 from ebnet.search.candidate import Candidate
 from ebnet.search.space import DIRECTIONS, Move, Space
 
@@ -101,3 +103,10 @@ def test_a_space_survives_json_and_refuses_nonsense():
         Space(groups=(0, 1))
     with pytest.raises(ConfigError, match="max_blocks"):
         Space(max_blocks=0)
+
+
+def test_cells_are_not_searched() -> None:
+    with pytest.raises(
+        ConfigError, match="bnas-15x68: a search changes blocks, expansion and groups, which cells have"
+    ):
+        Candidate.of(NetworkConfig(CellArch("bnas", 15, 68)))

@@ -166,13 +166,22 @@ def _signs(
     """Per element of a layer's input: within float error of 0 (in torch's pass), and whether the signs differ."""
     stream = _map(trace, images, value)
     scale, shift = (row.astype(np.float32)[None, :, None, None] for row in unit.norm)
-    size = np.abs(unit.before_sign - shift)
-    maker = program[value - 1] if value else {}
-    if maker.get("op") == "sum":  # whose error is that of its parts, however small they add up
-        parts = zip(maker["factors"], maker["in"], strict=True)
-        size = np.abs(scale) * sum(abs(factor) * np.abs(_map(trace, images, part)) for factor, part in parts)
+    size = np.abs(scale) * sum(map(np.abs, _parts(trace, program, value, images)))
     near = np.abs(unit.before_sign) <= near_zero * (size + np.abs(shift))
     return near, (scale * stream + shift >= 0) != (unit.before_sign >= 0)
+
+
+def _parts(trace: Trace, program: list[dict[str, Any]], value: int, images: np.ndarray) -> list[np.ndarray]:
+    """What a value is the sum of: its error is that of its parts, however small they add up."""
+    made = _map(trace, images, value)
+    maker = program[value - 1] if value else {}
+    if maker.get("op") == "sum":
+        parts = zip(maker["factors"], maker["in"], strict=True)
+        return [factor * _map(trace, images, part) for factor, part in parts]
+    if "skip" in maker:
+        skip = _map(trace, images, maker["skip"])
+        return [skip, made - skip]
+    return [made]
 
 
 def _map(trace: Trace, images: np.ndarray, value: int) -> np.ndarray:
