@@ -54,6 +54,13 @@ def test_the_widest_that_is_as_fast_though_narrower_ones_are_slower(tmp_path: Pa
     assert clock.asked[-1] == 10
 
 
+def test_cells_are_measured_like_blocks(tmp_path: Path, clock: type[Clock]) -> None:
+    one = contest(tmp_path, "bnas-f", equal="milliseconds")
+    one.prepare()
+    found = one.network(Contestant("bnas-f")).settings
+    assert (found["arch"], found["stem_width"]) == ("bnas-4x2", 6)
+
+
 def test_the_recipes_own_network_is_itself(tmp_path: Path, clock: type[Clock], monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not measured against itself, where a little noise would take its width away."""
     one = contest(tmp_path, "sbaseline", equal="milliseconds")

@@ -148,7 +148,21 @@ def test_everything_learns() -> None:
     made(torch.randn(8, 3, 64, 64)).square().sum().backward()
     still = [name for name, p in made.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())]
     assert [name for name in still if "gate" not in name] == []
-    assert list(made.through_torch()) == ["ReLU instead of a PReLU per channel"]
+    assert list(made.through_torch()) == ["ChannelMean weights"]
+
+
+def test_the_native_core_trains_cells_as_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = network(precision="binary_input")
+    found = []
+    for path in ("native", "torch"):
+        monkeypatch.setenv("EBNET_TRAIN", path)
+        made.zero_grad()
+        logits = made(images())
+        logits.square().sum().backward()
+        found.append([logits.detach(), *(p.grad for p in made.parameters() if p.grad is not None)])
+        assert list(made.through_torch()) == ([] if path == "native" else ["EBNET_TRAIN=torch"])
+    for native, torchs in zip(*found, strict=True):
+        torch.testing.assert_close(native, torchs, rtol=1e-3, atol=1e-4 * float(torchs.abs().max()))
 
 
 def test_maps_names_and_embeddings() -> None:
@@ -169,7 +183,7 @@ def test_what_cells_cannot_have_is_told() -> None:
         ebnet.create_model("1111", stem="conv3x3")
     with pytest.raises(ConfigError, match="stem_width=9: the conv3x3 stem needs a multiple of 2"):
         network(stem="conv3x3", stem_width=9)
-    with pytest.raises(ShapeError, match="a reduction cell would halve a map of 9x6: use images whose sides"):
+    with pytest.raises(ShapeError, match="a reduction cell cannot halve a map of 9x6: use images whose sides"):
         network()(images(side=18))
 
 

@@ -49,6 +49,8 @@ def by_hand(unit: str, units: list[BinaryUnit], x: Tensor) -> Tensor:
         skip = made.shortcut(x)  # type: ignore[misc]
         if unit == "real-to-binary":
             x = F.prelu(conv(made, normal(made, x)), made.act.weight) + skip  # type: ignore[arg-type]
+        elif unit == "xnor-relu":
+            x = F.relu(conv(made, normal(made, x))) + skip
         elif unit == "bi-real":
             x = normal(made, conv(made, x)) + skip
         elif unit == "bi-real-prelu":
@@ -61,7 +63,7 @@ def by_hand(unit: str, units: list[BinaryUnit], x: Tensor) -> Tensor:
     return x
 
 
-@pytest.mark.parametrize("unit", ["real-to-binary", "xnor", "bi-real", "bi-real-prelu", "react"])
+@pytest.mark.parametrize("unit", ["real-to-binary", "xnor", "xnor-relu", "bi-real", "bi-real-prelu", "react"])
 def test_order_of_layers(unit: str) -> None:
     model = small(unit).train()
     x = torch.randn(3, 8, 8, 8, generator=torch.Generator().manual_seed(4))

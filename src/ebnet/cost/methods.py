@@ -17,7 +17,8 @@ WHY = (
 """How it is counted."""
 
 ABSENT = {
-    "BATS": "Its cells are drawn in the paper; its authors' code has their operations, not the cells.",
+    "BATS": "Its cells are drawn in the paper; its authors' code has their operations, but neither the cells nor how "
+    "many of them, of how many channels and groups, the row has.",
     "CI-Net": "Its interactions between channels are a graph that a policy found by reinforcement learning; neither "
     "the graph nor code was found.",
     "XNOR-Net (WRN40)": "A row for CIFAR-100 alone: a Wide ResNet of three stages, and the notation here has four.",

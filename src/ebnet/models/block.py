@@ -22,7 +22,8 @@ BLOCK_NORM_EPS = 1e-4
 class BinaryUnit(nn.Module):
     """A binary convolution with its batch norm, activation and skip, in the order of its `UnitKind`.
 
-    BN -> binary conv -> PReLU, plus the skip, is on the CPU one native operation; other orders go layer by layer.
+    BN -> binary conv -> PReLU, plus the skip, is on the CPU one native operation, up to a ReLU in the PReLU's place;
+    other orders go layer by layer.
 
     Attributes:
         beside: whether the skip reads the second map that `forward` takes, not the first.
@@ -61,12 +62,15 @@ class BinaryUnit(nn.Module):
 
     @property
     def _native_act(self) -> nn.Module | None:
-        return None if isinstance(self.act, nn.Identity) else self.act
+        return None if isinstance(self.act, nn.Identity | nn.ReLU) else self.act
 
     def _native(self, x: Tensor, skip: Tensor | None) -> Tensor:
         assert isinstance(self.conv, ExpertBinaryConv2d)
         act = self._native_act
         assert act is None or isinstance(act, nn.PReLU)
+        if isinstance(self.act, nn.ReLU):
+            y = self.act(binary_unit(x, None, self.norm, self.conv, None))
+            return y if skip is None else y + skip
         return binary_unit(x, skip, self.norm, self.conv, act)
 
 

@@ -61,7 +61,7 @@ class Halving(nn.Module):
         height, width = x.shape[2:]
         if height % 2 or width % 2:
             raise ShapeError(
-                f"a reduction cell would halve a map of {height}x{width}: use images whose sides all strides divide, "
-                "multiples of 32 with stem='conv3x3', of 4 with stem='cifar'"
+                f"a reduction cell cannot halve a map of {height}x{width}: use images whose sides all strides divide, "
+                "multiples of 4 with stem='cifar', of 32 with 'conv3x3', of 16 with the others"
             )
         return self.conv(self.norm(x))
