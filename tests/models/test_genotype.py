@@ -50,4 +50,6 @@ def test_every_node_reads_earlier_states_and_every_state_is_read(name: str) -> N
     for nodes in (genotype.normal, genotype.reduction):
         for number, edges in enumerate(nodes):
             assert all(0 <= source < number + 2 for _, source in edges)
+            # Which a pool's stride, that of the cell, relies on.
+            assert all(source < 2 for operation, source in edges if operation == "maxpool3x3")
         assert {0, 1} <= {source for edges in nodes for _, source in edges}

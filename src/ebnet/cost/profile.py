@@ -185,8 +185,9 @@ def _joined(cell: CellLayout, size: tuple[int, int]) -> Iterator[LayerCost]:
     (width, *side), positions = _output(last, size)
     channels = width * len(cell.nodes)
     sums = width * cell.sums + channels * cell.skips
-    place = last.name.rpartition(".")[0]
-    yield LayerCost(f"{place}.sums", "fusion", (channels, *side), elementwise=sums * positions)
+    if sums:
+        place = last.name.rpartition(".")[0]
+        yield LayerCost(f"{place}.sums", "fusion", (channels, *side), elementwise=sums * positions)
 
 
 def _binary(config: NetworkConfig, unit: UnitLayout, size: tuple[int, int]) -> LayerCost:
