@@ -14,15 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from ebnet.models.network import ExpertBinaryNetwork
+from ebnet.packing.float_error import Sizes
 from ebnet.packing.folding import FoldedUnit, folded_norm
 from ebnet.packing.int8_layer import Int8Layer
+from ebnet.packing.program import Program
 from ebnet.packing.rounded import differing_tensors, require_same_program, rounded
 from ebnet.runtime.engine import Engine
 from ebnet.runtime.results import Trace
 
 NEAR_ZERO = {"fp32": 2.0**-18, "fp16": 2.0**-8, "bf16": 2.0**-5}
-"""By stream: a pre-sign value s * x + b is within float error of 0 where it is below this part of abs(s * x) + abs(b).
-A gate's two largest values are a tie where they differ by no more than this part of the largest."""
+"""By stream: a pre-sign value s * x + b is within float error of 0 where it is below this part of abs(b) and of the
+numbers that s * x was added up from (`float_error`). A gate's two largest values are a tie where they differ by no more
+than this part of the largest."""
 
 TOLERANCE = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2}
 """By stream: largest difference of logits, relative to the image's largest logit."""
@@ -91,6 +94,7 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
     diverged = np.zeros(len(images), bool)
     experts_equal = []
     program = engine.program
+    sizes = Sizes(program, _layers(program, Program(model)), trace, images)
     units = iter(enumerate(seen))
     for index, op in enumerate(program):
         if index in int8:
@@ -100,7 +104,7 @@ def verify(engine: Engine, model: ExpertBinaryNetwork, images: np.ndarray) -> Ve
         if op["op"] != "binary":
             continue
         layer, unit = next(units)
-        near, flipped = _signs(trace, program, op["in"][0], images, unit, near_zero)
+        near, flipped = _signs(sizes, op["in"][0], unit, near_zero)
         value = trace.values[index].transpose(0, 3, 1, 2)
         expert_differs = trace.experts[layer] != unit.experts
         experts_equal.append(~expert_differs)
@@ -160,32 +164,24 @@ class _Seen:
         return lost <= near * np.abs(self.gate).max(1)
 
 
-def _signs(
-    trace: Trace, program: list[dict[str, Any]], value: int, images: np.ndarray, unit: _Seen, near_zero: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Per element of a layer's input: within float error of 0 (in torch's pass), and whether the signs differ."""
-    stream = _map(trace, images, value)
+def _layers(packed: list[dict[str, Any]], own: Program) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Weights and norms of the real convolutions that are real in the file too, by their op."""
+    return {
+        index: (own.reals[f"{op['name']}.weight"], own.reals[f"{op['name']}.norm"])
+        for index, op in enumerate(own.ops)
+        if op["op"] == "conv" and "int8" not in packed[index]
+    }
+
+
+def _signs(sizes: Sizes, value: int, unit: _Seen, near_zero: float) -> tuple[np.ndarray, np.ndarray]:
+    """Per element of a layer's input: within float error of 0 (in torch's pass), and whether the signs differ.
+
+    What is exactly 0 in both passes, as where a ReLU has cut it off, came out alike and is not near to anything.
+    """
     scale, shift = (row.astype(np.float32)[None, :, None, None] for row in unit.norm)
-    size = np.abs(scale) * sum(map(np.abs, _parts(trace, program, value, images)))
-    near = np.abs(unit.before_sign) <= near_zero * (size + np.abs(shift))
-    return near, (scale * stream + shift >= 0) != (unit.before_sign >= 0)
-
-
-def _parts(trace: Trace, program: list[dict[str, Any]], value: int, images: np.ndarray) -> list[np.ndarray]:
-    """What a value is the sum of: its error is that of its parts, however small they add up."""
-    made = _map(trace, images, value)
-    maker = program[value - 1] if value else {}
-    if maker.get("op") == "sum":
-        parts = zip(maker["factors"], maker["in"], strict=True)
-        return [factor * _map(trace, images, part) for factor, part in parts]
-    if "skip" in maker:
-        skip = _map(trace, images, maker["skip"])
-        return [skip, made - skip]
-    return [made]
-
-
-def _map(trace: Trace, images: np.ndarray, value: int) -> np.ndarray:
-    return images if value == 0 else trace.values[value - 1].transpose(0, 3, 1, 2)
+    own, other = scale * sizes.value(value) + shift, unit.before_sign
+    near = np.abs(other) <= near_zero * (np.abs(scale) * sizes.of(value) + np.abs(shift))
+    return near & ((own != 0) | (other != 0)), (own >= 0) != (other >= 0)
 
 
 def _bytes(trace: Trace, value: int, layer: Int8Layer, near_tie: float) -> tuple[np.ndarray, np.ndarray]:
