@@ -34,6 +34,11 @@ def test_a_sum_has_the_sizes_of_its_parts() -> None:
     assert sizes_of(ops, [1.0, 0.25, 0.0]).of(3).item() == 0.5 * 1.0 + 2.0 * 1.75
 
 
+def test_what_is_joined_keeps_the_sizes_of_its_parts() -> None:
+    ops = [SKIP | {"in": [0]}, SKIP | {"in": [1], "skip": 1}, {"op": "concat", "in": [2, 1]}]
+    assert sizes_of(ops, [1.0, 0.25, 0.0]).of(3).reshape(-1).tolist() == [1.75, 1.0]
+
+
 def test_a_real_layer_has_the_size_of_its_products() -> None:
     conv = {"op": "conv", "in": [0], "name": "stem.conv", "out": 1, "kernel": 1}
     layer = np.full((1, 1, 1, 1), -3.0), np.array([[-0.5], [3.0]])

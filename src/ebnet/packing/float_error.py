@@ -49,6 +49,8 @@ class Sizes:
         if op["op"] == "sum":
             parts = zip(op["factors"], op["in"], strict=True)
             return np.asarray(sum(abs(factor) * self.of(part) for factor, part in parts))
+        if op["op"] == "concat":
+            return np.concatenate([self.of(part) for part in op["in"]], 1)
         if index in self.layers:
             return _products(op, self.value(op["in"][0]), *self.layers[index])
         return np.abs(made)
