@@ -20,7 +20,16 @@ inline Lanes shuffled(Lanes a, Lanes b) {
 #endif
 }
 
-inline void transpose_four(const float* from, size_t from_line, float* to, size_t to_line) {
+// Lines [place][line], one behind the other.
+struct EvenLines {
+  float* to;
+  size_t apart;
+  float* operator()(int place) const { return to + size(place) * apart; }
+};
+
+// line_of(place) says where the line of a place begins.
+template <typename LineOf>
+inline void transpose_four(const float* from, size_t from_line, int first, size_t shift, LineOf line_of) {
   Four in[4], mixed[4];
   for (size_t i = 0; i < 4; ++i) std::memcpy(&in[i], from + i * from_line, sizeof(Four));
   mixed[0] = shuffled<0, 4, 1, 5>(in[0], in[1]);
@@ -29,7 +38,7 @@ inline void transpose_four(const float* from, size_t from_line, float* to, size_
   mixed[3] = shuffled<2, 6, 3, 7>(in[2], in[3]);
   const Four out[4] = {shuffled<0, 1, 4, 5>(mixed[0], mixed[1]), shuffled<2, 3, 6, 7>(mixed[0], mixed[1]),
                        shuffled<0, 1, 4, 5>(mixed[2], mixed[3]), shuffled<2, 3, 6, 7>(mixed[2], mixed[3])};
-  for (size_t i = 0; i < 4; ++i) std::memcpy(to + i * to_line, &out[i], sizeof(Four));
+  for (int i = 0; i < 4; ++i) std::memcpy(line_of(first + i) + shift, &out[i], sizeof(Four));
 }
 
 // A square of kLanes x kLanes: log2(kLanes) rounds, each swapping the off-diagonal quarters of ever larger squares.
@@ -45,7 +54,9 @@ inline void swap_quarters(Vector* lines, std::integer_sequence<int, kLane...>) {
 }
 
 // Of the square's places the first `places` are written.
-inline void transpose_square(const float* from, size_t from_line, float* to, size_t to_line, int places = kLanes) {
+template <typename LineOf>
+inline void transpose_square(const float* from, size_t from_line, int first, size_t shift, LineOf line_of,
+                             int places = kLanes) {
   Vector lines[kLanes];
 #pragma GCC unroll 16
   for (size_t i = 0; i < kLanes; ++i) lines[i] = load(from + i * from_line);
@@ -56,40 +67,44 @@ inline void transpose_square(const float* from, size_t from_line, float* to, siz
   if constexpr (kLanes > 8) swap_quarters<8>(lines, all);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    if (i < places) store(to + size(i) * to_line, lines[i]);
+    if (i < places) store(line_of(first + i) + shift, lines[i]);
   }
 }
 
-// to[place * to_line + line] = from[line * from_line + place] for lines x places, by squares of `kSide`. Where a side
-// is no multiple of it, its last square overlaps the one before.
-template <int kSide>
-inline void transpose_by(const float* from, size_t from_line, int lines, int places, float* to, size_t to_line) {
+// line_of(place)[line] = from[line * from_line + place] for lines x places, by squares of `kSide`. Where a side is no
+// multiple of it, its last square overlaps the one before.
+template <int kSide, typename LineOf>
+inline void transpose_by(const float* from, size_t from_line, int lines, int places, LineOf line_of) {
   for (int line = 0; line < lines; line += kSide) {
     const size_t l = size(line + kSide <= lines ? line : lines - kSide);
     for (int place = 0; place < places; place += kSide) {
-      const size_t p = size(place + kSide <= places ? place : places - kSide);
+      const int p = place + kSide <= places ? place : places - kSide;
       if constexpr (kSide == 4) {
-        transpose_four(from + l * from_line + p, from_line, to + p * to_line + l, to_line);
+        transpose_four(from + l * from_line + p, from_line, p, l, line_of);
       } else {
-        transpose_square(from + l * from_line + p, from_line, to + p * to_line + l, to_line);
+        transpose_square(from + l * from_line + p, from_line, p, l, line_of);
       }
     }
   }
 }
 
 // The same in the largest squares that fit; below four it goes one by one.
+template <typename LineOf>
+inline void transpose_to(const float* from, size_t from_line, int lines, int places, LineOf line_of) {
+  if (lines >= kLanes && places >= kLanes) return transpose_by<kLanes>(from, from_line, lines, places, line_of);
+  if (lines >= 4 && places >= 4) return transpose_by<4>(from, from_line, lines, places, line_of);
+  for (int line = 0; line < lines; ++line) {
+    for (int place = 0; place < places; ++place) line_of(place)[line] = from[size(line) * from_line + size(place)];
+  }
+}
+
+// to[place * to_line + line] = from[line * from_line + place].
 inline void transpose(const float* from, size_t from_line, int lines, int places, float* to, size_t to_line) {
-  if (lines >= kLanes && places >= kLanes) return transpose_by<kLanes>(from, from_line, lines, places, to, to_line);
-  if (lines >= 4 && places >= 4) return transpose_by<4>(from, from_line, lines, places, to, to_line);
   if (places == 1 && from_line == 1) {
     std::memcpy(to, from, size(lines) * sizeof(float));
     return;
   }
-  for (int line = 0; line < lines; ++line) {
-    for (int place = 0; place < places; ++place) {
-      to[size(place) * to_line + size(line)] = from[size(line) * from_line + size(place)];
-    }
-  }
+  transpose_to(from, from_line, lines, places, EvenLines{to, to_line});
 }
 
 // The same for lines that follow each other, shorter than a vector: whole squares are read, so a line reaches into the
@@ -98,7 +113,7 @@ inline void transpose_short(const float* from, const float* end, int lines, int 
   int line = 0;
   if (places <= kLanes && 2 * places > kLanes) {
     for (; line + kLanes <= lines && end - from >= (kLanes - 1) * places + kLanes; line += kLanes, from += kLanes * places) {
-      transpose_square(from, size(places), to + line, to_line, places);
+      transpose_square(from, size(places), 0, 0, EvenLines{to + line, to_line}, places);
     }
   }
   if (line < lines) transpose(from, size(places), lines - line, places, to + line, to_line);
@@ -112,7 +127,7 @@ inline void transpose_to_short(const float* from, size_t from_line, int lines, i
     for (; place + 2 * kLanes <= places; place += kLanes, to += kLanes * lines) {
       Vector square[kLanes] = {};
       for (int i = 0; i < lines; ++i) square[i] = load(from + size(i) * from_line + place);
-      transpose_square(reinterpret_cast<const float*>(square), kLanes, to, size(lines));
+      transpose_square(reinterpret_cast<const float*>(square), kLanes, 0, 0, EvenLines{to, size(lines)});
     }
   }
   transpose(from + place, from_line, lines, places - place, to, size(lines));

@@ -118,6 +118,7 @@ struct GradientTile {
 struct Segment {
   int expert, begin, count;
   bool fresh;     // the expert's first
+  bool alone;     // and its only ones
   float* dtheta;  // of the expert
 };
 

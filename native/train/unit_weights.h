@@ -21,15 +21,17 @@ struct RowsOf {
   int group, row, count;
 };
 
-inline void take_signs(const View& v, const RowsOf& rows, float* packed) {
-  for (int i = 0; i < rows.count * v.runs; ++i, packed += v.padded) {
-    for (int lane = 0; lane < v.run; ++lane) packed[lane] = packed[lane] >= 0.0f ? 1.0f : -1.0f;
-  }
+// Whole vectors of weights to their signs.
+inline void take_signs(float* weights, size_t count) {
+  const Vector one = splat(1.0f);
+  for (size_t i = 0; i < count; i += kLanes) store(weights + i, load(weights + i) >= Vector{} ? one : -one);
 }
+
+inline bool all_seen(const View& v) { return v.down.count * v.right.count == v.down.all * v.right.all; }
 
 // Whether all taps of a kernel are packed one after another.
 inline bool packed_whole(const View& v) {
-  return v.run == v.padded && v.joined && v.down.count * v.right.count == v.down.all * v.right.all;
+  return v.run == v.padded && v.joined && all_seen(v);
 }
 
 inline void pack_rows(const UnitLayer& layer, const View& v, int expert, const RowsOf& rows, float* packed) {
@@ -57,7 +59,7 @@ inline void unpack_rows(const View& v, const RowsOf& rows, const float* packed, 
       transpose_to_short(packed, size(v.channels), all, v.channels, to);
       continue;
     }
-    if (v.down.count * v.right.count < all) std::memset(to, 0, each * sizeof(float));  // taps that see nothing
+    if (!all_seen(v)) std::memset(to, 0, each * sizeof(float));  // taps that see nothing
     for (int run = 0; run < v.runs; ++run) {
       transpose(packed + size(run) * size(v.padded), size(v.channels), taps, v.channels, to + first_tap(v, run),
                 size(all));
@@ -87,22 +89,32 @@ inline int panels_of(const View& v) { return ceil_div(v.rows, 2 * kLanes); }
 inline size_t panel_floats(const View& v) { return size(v.runs) * size(v.run) * 2 * kLanes; }
 inline bool wide_panel(const View& v, int panel) { return v.rows - panel * 2 * kLanes > kLanes; }
 
-inline void pack_panels(const UnitLayer& layer, const View& v, int expert, int group, float* memory, float* panels) {
-  for (int p = 0; p < panels_of(v); ++p, panels += panel_floats(v)) {
-    const int lanes = wide_panel(v, p) ? 2 * kLanes : kLanes;
-    const RowsOf rows = {group, p * 2 * kLanes, least(lanes, v.rows - p * 2 * kLanes)};
-    const float* packed = packed_rows(layer, v, expert, rows, memory);
-    if (layer.binary_weights) {
-      if (packed != memory) std::memcpy(memory, packed, size(rows.count) * v.width * sizeof(float));
-      take_signs(v, rows, memory);
-      packed = memory;
-    }
-    if (rows.count < lanes) std::memset(panels, 0, panel_floats(v) * sizeof(float));
+// The lane of each of an output channel's weights in torch's order, where all taps are seen.
+inline size_t panel_order_floats(const View& v) { return size(v.channels * v.down.all * v.right.all); }
+
+inline void panel_order(const View& v, int* lane) {
+  for (int c = 0; c < v.channels; ++c) {
+    for (int tap = 0; tap < v.down.all * v.right.all; ++tap) *lane++ = tap * v.channels + c;
+  }
+}
+
+inline void pack_panel(const UnitLayer& layer, const View& v, int expert, int group, int p, const int* order,
+                       float* memory, float* panel) {
+  const int lanes = wide_panel(v, p) ? 2 * kLanes : kLanes;
+  const RowsOf rows = {group, p * 2 * kLanes, least(lanes, v.rows - p * 2 * kLanes)};
+  if (rows.count < lanes) std::memset(panel, 0, panel_floats(v) * sizeof(float));
+  if (all_seen(v)) {
+    const size_t each = panel_order_floats(v);
+    transpose_to(layer.theta + weights_of(layer, v, expert, group, rows.row), each, rows.count, static_cast<int>(each),
+                 [=](int weight) { return panel + size(order[weight] * lanes); });
+  } else {
+    pack_rows(layer, v, expert, rows, memory);
     for (int run = 0; run < v.runs; ++run) {
-      transpose(packed + size(run) * size(v.padded), v.width, rows.count, v.run,
-                panels + size(run) * size(v.run) * size(lanes), size(lanes));
+      transpose(memory + size(run) * size(v.padded), v.width, rows.count, v.run,
+                panel + size(run) * size(v.run) * size(lanes), size(lanes));
     }
   }
+  if (layer.binary_weights) take_signs(panel, size(v.runs * v.run * lanes));
 }
 
 // Input gradient: [panel of two vectors of input channels][tap][output channel][input channel].
@@ -111,23 +123,24 @@ inline int taps_of(const View& v) { return v.down.count * v.right.count; }
 inline bool wide_strip(const View& v, int strip) { return v.channels - strip * 2 * kLanes > kLanes; }
 inline size_t strip_floats(const View& v) { return size(taps_of(v) * v.rows) * 2 * kLanes; }
 
-inline void pack_strips(const View& v, const RowsOf& rows, const float* packed, float* strips) {
-  for (int p = 0; p < strips_of(v); ++p, strips += strip_floats(v)) {
-    const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
-    for (int tap = 0; tap < taps_of(v); ++tap) {
-      const int run = v.joined ? tap / v.right.count : tap, column = v.joined ? tap % v.right.count : 0;
-      const float* from = packed + run * v.padded + column * v.channels + p * 2 * kLanes;
-      float* to = strips + (tap * v.rows + rows.row) * lanes;
-      for (int row = 0; row < rows.count; ++row, from += v.width, to += lanes) {
-        if (some == lanes) {
-          copy_vectors(from, wide_strip(v, p), to);
-          continue;
-        }
-        std::memcpy(to, from, size(some) * sizeof(float));
-        for (int lane = some; lane < lanes; ++lane) to[lane] = 0.0f;
-      }
+inline void pack_strip(const UnitLayer& layer, const View& v, int expert, int group, int p, float* strip) {
+  const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
+  const int all = v.down.all * v.right.all, together = v.joined ? v.right.count : 1;
+  const size_t each_tap = size(v.rows * lanes);
+  const float* const end = layer.theta + weights_of(layer, v, layer.experts, 0, 0);
+  if (some < lanes) std::memset(strip, 0, size(taps_of(v)) * each_tap * sizeof(float));
+  for (int row = 0; row < v.rows; ++row) {
+    const float* from = layer.theta + weights_of(layer, v, expert, group, row) + p * 2 * kLanes * all;
+    float* to = strip + row * lanes;
+    if (all_seen(v)) {
+      transpose_short(from, end, some, all, to, each_tap);
+      continue;
+    }
+    for (int run = 0; run < v.runs; ++run) {
+      transpose(from + first_tap(v, run), size(all), some, together, to + size(run * together) * each_tap, each_tap);
     }
   }
+  if (layer.binary_weights) take_signs(strip, size(taps_of(v)) * each_tap);
 }
 
 // Weight gradient: the tiles of some rows, visit(run, lane, two, place) with the numbers of these rows before it. The
