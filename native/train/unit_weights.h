@@ -132,6 +132,7 @@ inline void pack_strip(const UnitLayer& layer, const View& v, int expert, int gr
   for (int row = 0; row < v.rows; ++row) {
     const float* from = layer.theta + weights_of(layer, v, expert, group, row) + p * 2 * kLanes * all;
     float* to = strip + row * lanes;
+    for (int i = 0; i < some * all; i += kLanes) __builtin_prefetch(from + 2 * v.channels * all + i);  // far from here
     if (all_seen(v)) {
       transpose_short(from, end, some, all, to, each_tap);
       continue;
