@@ -107,30 +107,68 @@ inline void transpose(const float* from, size_t from_line, int lines, int places
   transpose_to(from, from_line, lines, places, EvenLines{to, to_line});
 }
 
-// The same for lines that follow each other, shorter than a vector: whole squares are read, so a line reaches into the
-// next ones, as long as that is before `end`.
-inline void transpose_short(const float* from, const float* end, int lines, int places, float* to, size_t to_line) {
-  int line = 0;
-  if (places <= kLanes && 2 * places > kLanes) {
-    for (; line + kLanes <= lines && end - from >= (kLanes - 1) * places + kLanes; line += kLanes, from += kLanes * places) {
-      transpose_square(from, size(places), 0, 0, EvenLines{to + line, to_line}, places);
-    }
-  }
-  if (line < lines) transpose(from, size(places), lines - line, places, to + line, to_line);
+// Three vectors' numbers dealt out to three, or three vectors' numbers taken in turn: two shuffles for each result.
+template <int kFirst, int... kLane>
+inline Vector every_third(const Vector* from, std::integer_sequence<int, kLane...>) {
+  constexpr int kTwo = 2 * kLanes;
+  const Vector some = shuffled<(3 * kLane + kFirst < kTwo ? 3 * kLane + kFirst : 0)...>(from[0], from[1]);
+  return shuffled<(3 * kLane + kFirst < kTwo ? kLane : 3 * kLane + kFirst - kLanes)...>(some, from[2]);
 }
 
-// And back: lines of whole vectors to short ones that follow each other. What a vector writes behind its own line the
-// next one overwrites; the last lines are written one by one.
-inline void transpose_to_short(const float* from, size_t from_line, int lines, int places, float* to) {
-  int place = 0;
-  if (lines <= kLanes && 2 * lines > kLanes) {
-    for (; place + 2 * kLanes <= places; place += kLanes, to += kLanes * lines) {
-      Vector square[kLanes] = {};
-      for (int i = 0; i < lines; ++i) square[i] = load(from + size(i) * from_line + place);
-      transpose_square(reinterpret_cast<const float*>(square), kLanes, 0, 0, EvenLines{to, size(lines)});
-    }
+template <int kFirst, int... kLane>
+inline Vector three_in_turn(Vector a, Vector b, Vector c, std::integer_sequence<int, kLane...>) {
+  const Vector some = shuffled<((kFirst + kLane) % 3 * kLanes + (kFirst + kLane) / 3) % (2 * kLanes)...>(a, b);
+  return shuffled<((kFirst + kLane) % 3 == 2 ? kLanes + (kFirst + kLane) / 3 : kLane)...>(some, c);
+}
+
+inline void deal_three(const Vector* from, Vector* to, size_t apart) {
+  constexpr std::make_integer_sequence<int, kLanes> all;
+  to[0] = every_third<0>(from, all);
+  to[apart] = every_third<1>(from, all);
+  to[2 * apart] = every_third<2>(from, all);
+}
+
+inline void take_three(const Vector* from, size_t apart, Vector* to) {
+  constexpr std::make_integer_sequence<int, kLanes> all;
+  const Vector a = from[0], b = from[apart], c = from[2 * apart];
+  to[0] = three_in_turn<0>(a, b, c, all);
+  to[1] = three_in_turn<kLanes>(a, b, c, all);
+  to[2] = three_in_turn<2 * kLanes>(a, b, c, all);
+}
+
+// Lines of nine, the taps of a 3x3 kernel, that follow each other: [line][9] to [9][line]. Number 9 l + 3 a + b is dealt
+// out by b, where it is number 3 l + a, and then by a.
+inline void transpose_nines(const float* from, int lines, float* to, size_t to_line) {
+  int line = 0;
+  for (; line + kLanes <= lines; line += kLanes, from += 9 * kLanes) {
+    Vector numbers[9], dealt[9], place[9];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) numbers[i] = load(from + i * kLanes);
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; ++i) deal_three(numbers + 3 * i, dealt + i, 3);
+#pragma GCC unroll 3
+    for (int b = 0; b < 3; ++b) deal_three(dealt + 3 * b, place + b, 3);
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) store(to + size(i) * to_line + line, place[i]);
   }
-  transpose(from + place, from_line, lines, places - place, to, size(lines));
+  if (line < lines) transpose(from, 9, lines - line, 9, to + line, to_line);
+}
+
+// And back.
+inline void transpose_to_nines(const float* from, size_t from_line, int lines, float* to) {
+  int line = 0;
+  for (; line + kLanes <= lines; line += kLanes, to += 9 * kLanes) {
+    Vector place[9], taken[9], numbers[9];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) place[i] = load(from + size(i) * from_line + line);
+#pragma GCC unroll 3
+    for (int b = 0; b < 3; ++b) take_three(place + b, 3, taken + 3 * b);
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; ++i) take_three(taken + i, 3, numbers + 3 * i);
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) store(to + i * kLanes, numbers[i]);
+  }
+  if (line < lines) transpose(from + line, from_line, 9, lines - line, to, 9);
 }
 
 }  // namespace

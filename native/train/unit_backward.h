@@ -183,7 +183,11 @@ class Backward {
     for (const Segment* s = segments(); layer_.gate != nullptr && s < segments() + segment_count_; ++s) {
       for (int n = s->begin; n < s->begin + s->count; ++n) {
         float* dots = sums_.dots + size(order[n]) * experts;
-        for (size_t i = 0; i < experts; ++i) dots[i] = sum_of(scores[size(n) * experts + i]);
+        const bool first = (n - s->begin) % kScoredTogether == 0;
+        for (size_t i = 0; i < experts; ++i) {
+          const Vector* score = scores + size(n) * experts + i;
+          dots[i] = sum_of(first ? *score : *score - *(score - experts));
+        }
         if (!layer_.binary_weights) dots[s->expert] = own_dot(order[n]);
       }
     }

@@ -15,6 +15,12 @@ inline int first_tap(const View& v, int run) {
   return (v.down.first + kernel_row(v, run)) * v.right.all + v.right.first + kernel_column(v, run);
 }
 
+// Asks for `count` floats that are read or written soon: a layer's weights lie in far memory, and are too many short
+// pieces for it to foresee.
+inline void fetch_ahead(const float* from, size_t count) {
+  for (size_t i = 0; i < count; i += 16) __builtin_prefetch(from + i);
+}
+
 // Some output channels of one group. Their packed weights are [row][run][lane], zero where runs are padded. Only so
 // many are packed at a time as stay in a near cache on their way.
 struct RowsOf {
@@ -34,13 +40,24 @@ inline bool packed_whole(const View& v) {
   return v.run == v.padded && v.joined && all_seen(v);
 }
 
+// Channels of all taps, [channel][tap], to [tap][channel], and back.
+inline void taps_first(const float* from, int channels, int taps, float* to, size_t to_line) {
+  taps == 9 ? transpose_nines(from, channels, to, to_line)
+            : transpose(from, size(taps), channels, taps, to, to_line);
+}
+
+inline void channels_first(const float* from, int channels, int taps, float* to) {
+  taps == 9 ? transpose_to_nines(from, size(channels), channels, to)
+            : transpose(from, size(channels), taps, channels, to, size(taps));
+}
+
 inline void pack_rows(const UnitLayer& layer, const View& v, int expert, const RowsOf& rows, float* packed) {
   const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
-  const float* const end = layer.theta + weights_of(layer, v, layer.experts, 0, 0);
   for (int row = 0; row < rows.count; ++row, packed += v.width) {
     const float* from = layer.theta + weights_of(layer, v, expert, rows.group, rows.row + row);
+    fetch_ahead(from + v.channels * all, size(v.channels * all));
     if (packed_whole(v)) {
-      transpose_short(from, end, v.channels, all, packed, size(v.channels));
+      taps_first(from, v.channels, all, packed, size(v.channels));
       continue;
     }
     for (int run = 0; run < v.runs; ++run) {
@@ -55,8 +72,9 @@ inline void unpack_rows(const View& v, const RowsOf& rows, const float* packed, 
   const int all = v.down.all * v.right.all, taps = v.joined ? v.right.count : 1;
   const size_t each = size(v.channels) * size(all);
   for (int row = 0; row < rows.count; ++row, packed += v.width, to += each) {
+    fetch_ahead(to + each, each);
     if (packed_whole(v)) {
-      transpose_to_short(packed, size(v.channels), all, v.channels, to);
+      channels_first(packed, v.channels, all, to);
       continue;
     }
     if (!all_seen(v)) std::memset(to, 0, each * sizeof(float));  // taps that see nothing
@@ -127,14 +145,13 @@ inline void pack_strip(const UnitLayer& layer, const View& v, int expert, int gr
   const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
   const int all = v.down.all * v.right.all, together = v.joined ? v.right.count : 1;
   const size_t each_tap = size(v.rows * lanes);
-  const float* const end = layer.theta + weights_of(layer, v, layer.experts, 0, 0);
   if (some < lanes) std::memset(strip, 0, size(taps_of(v)) * each_tap * sizeof(float));
   for (int row = 0; row < v.rows; ++row) {
     const float* from = layer.theta + weights_of(layer, v, expert, group, row) + p * 2 * kLanes * all;
     float* to = strip + row * lanes;
-    for (int i = 0; i < some * all; i += kLanes) __builtin_prefetch(from + 2 * v.channels * all + i);  // far from here
+    fetch_ahead(from + 2 * v.channels * all, size(some * all));
     if (all_seen(v)) {
-      transpose_short(from, end, some, all, to, each_tap);
+      taps_first(from, some, all, to, each_tap);
       continue;
     }
     for (int run = 0; run < v.runs; ++run) {
