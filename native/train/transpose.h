@@ -136,9 +136,12 @@ inline void take_three(const Vector* from, size_t apart, Vector* to) {
   to[2] = three_in_turn<2 * kLanes>(a, b, c, all);
 }
 
-// Lines of nine, the taps of a 3x3 kernel, that follow each other: [line][9] to [9][line]. Number 9 l + 3 a + b is dealt
-// out by b, where it is number 3 l + a, and then by a.
-inline void transpose_nines(const float* from, int lines, float* to, size_t to_line) {
+// Lines of nine, the taps of a 3x3 kernel, that follow each other: line_of(place)[line] = from[9 * line + place]. Number
+// 9 l + 3 a + b is dealt out by b, where it is number 3 l + a, and then by a.
+template <typename LineOf>
+void transpose_nines(const float* from, int lines, LineOf line_of) {
+  float* to[9];
+  for (int i = 0; i < 9; ++i) to[i] = line_of(i);
   int line = 0;
   for (; line + kLanes <= lines; line += kLanes, from += 9 * kLanes) {
     Vector numbers[9], dealt[9], place[9];
@@ -149,18 +152,21 @@ inline void transpose_nines(const float* from, int lines, float* to, size_t to_l
 #pragma GCC unroll 3
     for (int b = 0; b < 3; ++b) deal_three(dealt + 3 * b, place + b, 3);
 #pragma GCC unroll 9
-    for (int i = 0; i < 9; ++i) store(to + size(i) * to_line + line, place[i]);
+    for (int i = 0; i < 9; ++i) store(to[i] + line, place[i]);
   }
-  if (line < lines) transpose(from, 9, lines - line, 9, to + line, to_line);
+  if (line < lines) transpose_to(from, 9, lines - line, 9, [&](int place) { return to[place] + line; });
 }
 
 // And back.
-inline void transpose_to_nines(const float* from, size_t from_line, int lines, float* to) {
+template <typename LineOf>
+void transpose_to_nines(LineOf line_of, int lines, float* to) {
+  const float* from[9];
+  for (int i = 0; i < 9; ++i) from[i] = line_of(i);
   int line = 0;
   for (; line + kLanes <= lines; line += kLanes, to += 9 * kLanes) {
     Vector place[9], taken[9], numbers[9];
 #pragma GCC unroll 9
-    for (int i = 0; i < 9; ++i) place[i] = load(from + size(i) * from_line + line);
+    for (int i = 0; i < 9; ++i) place[i] = load(from[i] + line);
 #pragma GCC unroll 3
     for (int b = 0; b < 3; ++b) take_three(place + b, 3, taken + 3 * b);
 #pragma GCC unroll 3
@@ -168,7 +174,9 @@ inline void transpose_to_nines(const float* from, size_t from_line, int lines, f
 #pragma GCC unroll 9
     for (int i = 0; i < 9; ++i) store(to + i * kLanes, numbers[i]);
   }
-  if (line < lines) transpose(from + line, from_line, 9, lines - line, to, 9);
+  for (; line < lines; ++line, to += 9) {
+    for (int i = 0; i < 9; ++i) to[i] = from[i][line];
+  }
 }
 
 }  // namespace

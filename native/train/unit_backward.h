@@ -25,6 +25,7 @@ struct BackwardMemory {
     runs = reinterpret_cast<Run*>(carver.take(6 * size(taps_of(v))));
     normals = carver.take(Normals::floats(v));
     packed = carver.take(packed_floats(v));
+    places_of_taps = carver.take(TapPlaces::floats(v));
     segments = reinterpret_cast<Segment*>(carver.take(6 * size(layer.experts)));
     const bool rows_first = batch_in_one_piece(layer, v);
     strips = carver.take(size(rows_first ? 1 : v.groups * strips_of(v)) * strip_floats(v));
@@ -46,7 +47,7 @@ struct BackwardMemory {
   Tap* taps;
   Run* runs;
   Segment* segments;
-  float *normals, *packed, *strips, *total, *directions, *numbers, *repeated, *sums, *scores;
+  float *normals, *packed, *places_of_taps, *strips, *total, *directions, *numbers, *repeated, *sums, *scores;
   float *tight, *dc, *seen, *hat, *dseen;
 };
 
@@ -61,7 +62,7 @@ class Backward {
            const float* directions, float* scratch)
       : layer_(layer), io_(io), kept_(kept), sums_(sums), directions_(directions), v_(view_of(layer.shape)),
         rows_first_(batch_in_one_piece(layer, v_)), memory_(v_, layer, scratch),
-        normals_(layer, v_, kept, memory_.normals) {
+        normals_(layer, v_, kept, memory_.normals), taps_(v_, memory_.places_of_taps) {
     // Image outside of all that is seen, or between what bands see, has no gradient.
     const int reach = (v_.down.count - 1) * v_.dilation_h, last = (v_.out_h - 1) * v_.stride_h - v_.top + reach;
     clear_ = v_.top < 0 || used_of(v_) < v_.in_w || last < v_.in_h - 1 || v_.stride_h > reach + 1;
@@ -96,7 +97,7 @@ class Backward {
     float* const to = s.dtheta + place;
     float* const packed = packed_already(v_) ? to : memory_.packed;
     from_tiles(v_, rows.count, 1, 0, tiles, packed);
-    if (packed != to) unpack_rows(v_, rows, packed, to);
+    if (packed != to) unpack_rows(v_, taps_, rows, packed, to);
     if (!layer_.binary_weights || layer_.gate != nullptr) return;  // or masked before it was scored
     const size_t each = size(v_.channels * v_.down.all * v_.right.all);
     through_clip(layer_.theta + weights_of(layer_, v_, s.expert, 0, 0) + place, size(rows.count) * each, to);
@@ -108,7 +109,7 @@ class Backward {
   // take the same place one after another and stay in a near cache.
   const float* strip(const Segment& s, const Piece& piece, int group, int p) {
     float* const strip = memory_.strips + (s.alone ? 0 : size(group * strips_of(v_) + p) * strip_floats(v_));
-    if (s.fresh && piece.begin == 0) pack_strip(layer_, v_, s.expert, group, p, strip);
+    if (s.fresh && piece.begin == 0) pack_strip(layer_, v_, taps_, s.expert, group, p, strip);
     return strip;
   }
 
@@ -138,7 +139,7 @@ class Backward {
     for_tiles(v_.rows, [&](int count, int row) {
       const RowsOf rows = {group, row, count};
       for (int e = 0; gate && e < layer_.experts; ++e) {
-        const float* packed = packed_rows(layer_, v_, e, rows, memory_.packed);
+        const float* packed = packed_rows(layer_, v_, taps_, e, rows, memory_.packed);
         to_tiles(v_, count, layer_.experts, e, packed, memory_.directions);
       }
       t.directions = gate ? memory_.directions : nullptr;
@@ -264,6 +265,7 @@ class Backward {
   const bool rows_first_;
   const BackwardMemory memory_;
   const Normals normals_;
+  const TapPlaces taps_;
   int segment_count_ = 0;
   bool clear_ = false;
 };

@@ -76,7 +76,7 @@ struct ForwardMemory {
     runs = reinterpret_cast<Run*>(carver.take(6 * size(v.runs)));
     normals = carver.take(Normals::floats(v));
     products = carver.take(Products::floats(v));
-    packed = carver.take(signs ? 0 : packed_floats(v));
+    taps = carver.take(TapPlaces::floats(v));
     order = reinterpret_cast<int*>(carver.take(signs ? 0 : panel_order_floats(v)));
     panels = carver.take(size(v.groups) * panels_floats(layer, v));
     numbers = carver.take(3 * size(v.wide_rows));
@@ -92,7 +92,7 @@ struct ForwardMemory {
   Place* places;
   Run* runs;
   int* order;
-  float *normals, *products, *packed, *panels, *numbers, *out, *hat, *seen;
+  float *normals, *products, *taps, *panels, *numbers, *out, *hat, *seen;
 };
 
 size_t forward_floats(const UnitLayer& layer) {
@@ -138,7 +138,7 @@ class Forward {
         tiles_(signs_ ? view_of_signs(v_) : v_), memory_(layer, v_, scratch),
         normals_(layer, v_, kept, memory_.normals), products_(v_, memory_.products),
         end_(io.x + size(layer.batch * layer.shape.in_channels) * layer.in_plane()) {
-    if (!signs_) panel_order(v_, memory_.order);
+    if (!signs_) panel_order(v_, TapPlaces(v_, memory_.taps), memory_.order);
   }
 
   void expert(int expert, const int* order, int count) {
@@ -166,7 +166,7 @@ class Forward {
   const float* panel(int group, int p, bool first) {
     if (signs_) return panels_of_group(group) + size(p) * sign_panel_floats(v_);
     float* const panel = alone_ ? memory_.panels : panels_of_group(group) + size(p) * panel_floats(v_);
-    if (first) pack_panel(layer_, v_, expert_, group, p, memory_.order, memory_.packed, panel);
+    if (first) pack_panel(layer_, v_, expert_, group, p, memory_.order, panel);
     return panel;
   }
 
