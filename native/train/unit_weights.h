@@ -134,8 +134,9 @@ inline void pack_panel(const UnitLayer& layer, const View& v, int expert, int gr
   const int row = p * 2 * kLanes, lanes = wide_panel(v, p) ? 2 * kLanes : kLanes, rows = least(lanes, v.rows - row);
   const size_t each = panel_order_floats(v);
   if (rows < lanes) std::memset(panel, 0, panel_floats(v) * sizeof(float));
-  transpose_to(layer.theta + weights_of(layer, v, expert, group, row), each, rows, static_cast<int>(each),
-               [=](int weight) { return panel + order[weight] * lanes; });
+  const float* from = layer.theta + weights_of(layer, v, expert, group, row);
+  fetch_ahead(from, size(rows) * each);
+  transpose_to(from, each, rows, static_cast<int>(each), [=](int weight) { return panel + order[weight] * lanes; });
   if (layer.binary_weights) take_signs(panel, size(panel_lanes(v) * lanes));
 }
 
