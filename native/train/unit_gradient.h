@@ -156,6 +156,7 @@ inline void weight_gradient(const View& v, const Piece& piece, int row, int coun
     t.lines = straight ? 1 : y_end - y;
     t.columns = straight ? (y_end - y) * v.out_w : v.out_w;
     t.directions = first.directions == nullptr ? nullptr : first.directions + place * size(first.experts);
+    if (t.directions != nullptr) fetch_ahead(t.directions + tile * size(first.experts), tile * size(first.experts));
     t.total = first.total + place;
     for (const Segment* s = segments; s < segments + segment_count; ++s, t.total += each) {
       t.fresh = s->fresh && piece.begin == 0;

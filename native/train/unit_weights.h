@@ -59,6 +59,10 @@ class TapPlaces {
 // Channels of all taps, [channel][tap], to the lines line_of(tap), and back.
 template <typename LineOf>
 void to_tap_lines(const float* from, int channels, int taps, LineOf line_of) {
+  if (taps == 1) {
+    std::memcpy(line_of(0), from, size(channels) * sizeof(float));
+    return;
+  }
   taps == 9 ? transpose_nines(from, channels, line_of) : transpose_to(from, size(taps), channels, taps, line_of);
 }
 
