@@ -4,8 +4,7 @@
 //   m = beta1 * m + (1 - beta1) * g          v = beta2 * v + (1 - beta2) * g * g
 //   p -= rate / (1 - beta1^t) * m / (sqrt(v) / c + eps),  c = sqrt(1 - beta2^t)
 //
-// The last line is computed with both sides of its fraction times c: a division less, and two divisions and a root
-// would take longer than the numbers take to come from memory.
+// The last line is computed with both sides of its fraction times c, which saves a division.
 #pragma once
 #include "base/lanes.h"
 #include "train/adam.h"

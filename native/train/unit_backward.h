@@ -105,8 +105,8 @@ class Backward {
 
   float* total_at(int group, int row) const { return memory_.total + size(group * v_.rows + row) * v_.width; }
 
-  // An expert's weights in the order of the input gradient, packed for its first piece. Where that is its only one, they
-  // take the same place one after another and stay in a near cache.
+  // An expert's weights in the order of the input gradient, packed for its first piece. Where that is its only one,
+  // they take the same place one after another and stay in a near cache.
   const float* strip(const Segment& s, const Piece& piece, int group, int p) {
     float* const strip = memory_.strips + (s.alone ? 0 : size(group * strips_of(v_) + p) * strip_floats(v_));
     if (s.fresh && piece.begin == 0) pack_strip(layer_, v_, taps_, s.expert, group, p, strip);

@@ -150,7 +150,8 @@ class Forward {
     for (int n = 0; n < count; n += v_.chunk) {
       for (int group = 0; group < v_.groups; ++group) {
         for (int row = 0; row < v_.out_h; row += v_.band) {
-          piece({order + n, least(v_.chunk, count - n), row, least(row + v_.band, v_.out_h)}, group, n == 0 && row == 0);
+          const Piece some = {order + n, least(v_.chunk, count - n), row, least(row + v_.band, v_.out_h)};
+          piece(some, group, n == 0 && row == 0);
         }
       }
     }

@@ -7,9 +7,9 @@
 //   scores[i] += G_tile * theta[i]_tile    for each expert i
 //   total     += G_tile                    both with G_tile masked where the chosen expert's weights are clipped
 //
-// The tile is not emptied for each sample: over a few, S_n = S_n-1 + G_n stays in the registers, `total` takes S once at
-// their end, and the scores are those of S_n, of which <G_n, theta> is the difference of two that follow each other. A few
-// only, so that no more than a bit or two is lost by it.
+// The tile is not emptied for each sample: over a few, S_n = S_n-1 + G_n stays in the registers, `total` takes S once
+// at their end, and the scores are those of S_n, of which <G_n, theta> is the difference of two that follow each other.
+// A few only, so that no more than a bit or two is lost by it.
 //
 // A tile of kTileRows x 2 vectors makes 24 fused multiply-adds (12 with 8 lanes) out of 2 loads and 12 broadcasts per
 // position: bound by arithmetic, not by loads. All samples of a piece follow each other at one tile, whose weights of all
