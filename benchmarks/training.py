@@ -43,7 +43,8 @@ SET_UPS: dict[str, tuple[str, dict[str, Any]]] = {
             "network.shortcut_reduction": 4,
         },
     ),
-    "paper": ("imagenet", {"schedule.batch_size": 8, "compute.channels_last": False}),
+    # No workers: they would decode on the core that is timed, and after their fork a step copies its weights' pages.
+    "paper": ("imagenet", {"schedule.batch_size": 8, "compute.channels_last": False, "data.workers": 0}),
 }
 STAGES = {"I": "stage1-experts", "II": "stage2"}
 

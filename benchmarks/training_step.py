@@ -26,6 +26,7 @@ from ebnet.train.loop import Trainer
 from ebnet.train.phases import PHASES, Phase, start_network
 
 CLASSES, BATCHES = 10, 4
+M_MMAP_THRESHOLD = -3
 
 
 class Training:
@@ -61,9 +62,16 @@ class Training:
         return {"images": batch, "flops": batch * flops}
 
     def memory(self) -> int:
-        """Beyond the network and its optimizer's state, which are there before; to be asked first."""
+        """Beyond the network and its optimizer's state, which are there before; to be asked first.
+
+        Every large block is mapped by itself meanwhile: in a heap, what is freed between others stays resident, and the
+        peak would be an accident of their order.
+        """
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 2**16)
         self._step()
-        ctypes.CDLL(None).malloc_trim(0)
+        self.trainer.optimizer.zero_grad()
+        libc.malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
         before = resident("VmRSS")
         self._step()

@@ -11,16 +11,15 @@ namespace ebnet {
 namespace {
 
 AdamNumbers numbers_of(const AdamTensor& tensor, const AdamSettings& settings) {
-  const double step = static_cast<double>(*tensor.step);
+  const double step = static_cast<double>(*tensor.step), correction = std::sqrt(1 - std::pow(settings.beta2, step));
   const auto number = [](double value) { return static_cast<float>(value); };
   return {number(settings.beta1),
           number(settings.beta2),
           number(1 - settings.beta1),
           number(1 - settings.beta2),
           number(tensor.decay),
-          number(tensor.rate / (1 - std::pow(settings.beta1, step))),
-          number(std::sqrt(1 - std::pow(settings.beta2, step))),
-          number(settings.eps)};
+          number(correction * tensor.rate / (1 - std::pow(settings.beta1, step))),
+          number(correction * settings.eps)};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct AdamSettings {
 
 // What one tensor's numbers are computed with: see adam_kernel.h.
 struct AdamNumbers {
-  float beta1, beta2, one_minus_beta1, one_minus_beta2, decay, step_size, root_correction, eps;
+  float beta1, beta2, one_minus_beta1, one_minus_beta2, decay, step_size, eps;
 };
 
 // The result does not depend on the number of threads.

@@ -25,9 +25,10 @@ struct BackwardMemory {
     runs = reinterpret_cast<Run*>(carver.take(6 * size(taps_of(v))));
     normals = carver.take(Normals::floats(v));
     packed = carver.take(packed_floats(v));
+    places_of_taps = carver.take(TapPlaces::floats(v));
     segments = reinterpret_cast<Segment*>(carver.take(6 * size(layer.experts)));
     const bool rows_first = batch_in_one_piece(layer, v);
-    strips = carver.take(size(rows_first ? layer.experts : 1) * strips_of_expert(v));
+    strips = carver.take(size(rows_first ? 1 : v.groups * strips_of(v)) * strip_floats(v));
     const size_t of_rows_first = size(layer.experts * kTileRows) * v.width;
     total = carver.take(rows_first ? of_rows_first : size(v.groups) * group_floats(v));
     directions = carver.take(rows_first && layer.gate != nullptr ? of_rows_first : 0);
@@ -41,13 +42,12 @@ struct BackwardMemory {
     hat = carver.take(chunk * hat_floats(v));
     dseen = carver.take(chunk * v.seen + kLanes);
   }
-  static size_t strips_of_expert(const View& v) { return size(v.groups * strips_of(v)) * strip_floats(v); }
   Carver carver;
   Place* places;
   Tap* taps;
   Run* runs;
   Segment* segments;
-  float *normals, *packed, *strips, *total, *directions, *numbers, *repeated, *sums, *scores;
+  float *normals, *packed, *places_of_taps, *strips, *total, *directions, *numbers, *repeated, *sums, *scores;
   float *tight, *dc, *seen, *hat, *dseen;
 };
 
@@ -62,7 +62,7 @@ class Backward {
            const float* directions, float* scratch)
       : layer_(layer), io_(io), kept_(kept), sums_(sums), directions_(directions), v_(view_of(layer.shape)),
         rows_first_(batch_in_one_piece(layer, v_)), memory_(v_, layer, scratch),
-        normals_(layer, v_, kept, memory_.normals) {
+        normals_(layer, v_, kept, memory_.normals), taps_(v_, memory_.places_of_taps) {
     // Image outside of all that is seen, or between what bands see, has no gradient.
     const int reach = (v_.down.count - 1) * v_.dilation_h, last = (v_.out_h - 1) * v_.stride_h - v_.top + reach;
     clear_ = v_.top < 0 || used_of(v_) < v_.in_w || last < v_.in_h - 1 || v_.stride_h > reach + 1;
@@ -74,7 +74,8 @@ class Backward {
     for_experts(layer_.experts, samples, first, last, [&](int expert, int begin, int end) {
       float* own = io_.dtheta + weights_of(layer_, v_, expert, 0, 0);
       Segment& s = memory_.segments[segment_count_++];
-      s = {expert, begin - first, end - begin, true, begin == first && shared != nullptr ? shared : own};
+      const bool alone = end - begin <= v_.chunk && v_.band == v_.out_h;
+      s = {expert, begin - first, end - begin, true, alone, begin == first && shared != nullptr ? shared : own};
       if (rows_first_) return;
       s.begin = 0;
       for (int n = begin; n < end; n += v_.chunk, s.fresh = false) {
@@ -96,7 +97,7 @@ class Backward {
     float* const to = s.dtheta + place;
     float* const packed = packed_already(v_) ? to : memory_.packed;
     from_tiles(v_, rows.count, 1, 0, tiles, packed);
-    if (packed != to) unpack_rows(v_, rows, packed, to);
+    if (packed != to) unpack_rows(v_, taps_, rows, packed, to);
     if (!layer_.binary_weights || layer_.gate != nullptr) return;  // or masked before it was scored
     const size_t each = size(v_.channels * v_.down.all * v_.right.all);
     through_clip(layer_.theta + weights_of(layer_, v_, s.expert, 0, 0) + place, size(rows.count) * each, to);
@@ -104,32 +105,12 @@ class Backward {
 
   float* total_at(int group, int row) const { return memory_.total + size(group * v_.rows + row) * v_.width; }
 
-  // An expert's weights in the order of the input gradient, where they do not follow from its rows one by one.
-  void pack(int expert) {
-    if (rows_first_ || packed_ == expert) return;
-    packed_ = expert;
-    for (int group = 0; group < v_.groups; ++group) {
-      for_tiles(v_.rows, [&](int count, int row) {
-        const RowsOf rows = {group, row, count};
-        const float* packed = memory_.packed;
-        if (layer_.gate == nullptr || packed_already(v_)) {
-          packed = packed_rows(layer_, v_, expert, rows, memory_.packed);
-        } else {
-          from_tiles(v_, count, layer_.experts, expert, directions_at(group, row), memory_.packed);
-        }
-        pack_rows_of(expert, rows, packed);
-      });
-    }
-  }
-
-  // Some rows of latent weights; their signs where weights are binary.
-  void pack_rows_of(int expert, const RowsOf& rows, const float* packed) {
-    if (layer_.binary_weights) {
-      if (packed != memory_.packed) std::memcpy(memory_.packed, packed, size(rows.count) * v_.width * sizeof(float));
-      take_signs(v_, rows, memory_.packed);
-      packed = memory_.packed;
-    }
-    pack_strips(v_, rows, packed, strips_at(expert, rows.group));
+  // An expert's weights in the order of the input gradient, packed for its first piece. Where that is its only one,
+  // they take the same place one after another and stay in a near cache.
+  const float* strip(const Segment& s, const Piece& piece, int group, int p) {
+    float* const strip = memory_.strips + (s.alone ? 0 : size(group * strips_of(v_) + p) * strip_floats(v_));
+    if (s.fresh && piece.begin == 0) pack_strip(layer_, v_, taps_, s.expert, group, p, strip);
+    return strip;
   }
 
   const float* directions_at(int group, int row) const {
@@ -157,10 +138,9 @@ class Backward {
     }
     for_tiles(v_.rows, [&](int count, int row) {
       const RowsOf rows = {group, row, count};
-      for (int e = 0; e < layer_.experts; ++e) {
-        const float* packed = packed_rows(layer_, v_, e, rows, memory_.packed);
-        if (gate) to_tiles(v_, count, layer_.experts, e, packed, memory_.directions);
-        pack_rows_of(e, rows, packed);
+      for (int e = 0; gate && e < layer_.experts; ++e) {
+        const float* packed = packed_rows(layer_, v_, taps_, e, rows, memory_.packed);
+        to_tiles(v_, count, layer_.experts, e, packed, memory_.directions);
       }
       t.directions = gate ? memory_.directions : nullptr;
       t.total = memory_.total;
@@ -204,7 +184,11 @@ class Backward {
     for (const Segment* s = segments(); layer_.gate != nullptr && s < segments() + segment_count_; ++s) {
       for (int n = s->begin; n < s->begin + s->count; ++n) {
         float* dots = sums_.dots + size(order[n]) * experts;
-        for (size_t i = 0; i < experts; ++i) dots[i] = sum_of(scores[size(n) * experts + i]);
+        const bool first = (n - s->begin) % kScoredTogether == 0;
+        for (size_t i = 0; i < experts; ++i) {
+          const Vector* score = scores + size(n) * experts + i;
+          dots[i] = sum_of(first ? *score : *score - *(score - experts));
+        }
         if (!layer_.binary_weights) dots[s->expert] = own_dot(order[n]);
       }
     }
@@ -221,11 +205,6 @@ class Backward {
   }
 
   const Segment* segments() const { return memory_.segments; }
-
-  float* strips_at(int expert, int group) const {
-    const size_t before = size(rows_first_ ? expert : 0) * BackwardMemory::strips_of_expert(v_);
-    return memory_.strips + before + size(group * strips_of(v_)) * strip_floats(v_);
-  }
 
   float* dx_of(int sample, int group) const {
     return io_.dx + size(sample * layer_.shape.in_channels + group * v_.channels) * layer_.in_plane();
@@ -260,9 +239,11 @@ class Backward {
     const Rows image = image_rows(v_, first, last ? lines : least(lines, (piece.end - piece.begin) * v_.stride_h));
     for (const Segment* s = segments(); s < segments() + segment_count_; ++s) {
       const size_t begin = size(s->begin);
-      pack(s->expert);
-      input_gradient(v_, {piece.samples + begin, s->count, piece.begin, piece.end}, image, memory_.dc + begin * v_.dc,
-                     strips_at(s->expert, group), memory_.places, memory_.taps, memory_.runs, memory_.dseen + begin * v_.seen);
+      for (int p = 0; p < strips_of(v_); ++p) {
+        input_gradient(v_, {piece.samples + begin, s->count, piece.begin, piece.end}, image, memory_.dc + begin * v_.dc,
+                       p, strip(*s, piece, group, p), memory_.places, memory_.taps, memory_.runs,
+                       memory_.dseen + begin * v_.seen);
+      }
     }
     for (int n = 0; n < piece.count; ++n) {
       emit(layer_, v_, normal, image, memory_.hat + size(n) * hat_floats(v_), memory_.dseen + size(n) * v_.seen,
@@ -284,7 +265,8 @@ class Backward {
   const bool rows_first_;
   const BackwardMemory memory_;
   const Normals normals_;
-  int packed_ = -1, segment_count_ = 0;
+  const TapPlaces taps_;
+  int segment_count_ = 0;
   bool clear_ = false;
 };
 

@@ -76,7 +76,8 @@ struct ForwardMemory {
     runs = reinterpret_cast<Run*>(carver.take(6 * size(v.runs)));
     normals = carver.take(Normals::floats(v));
     products = carver.take(Products::floats(v));
-    packed = carver.take(signs ? 0 : packed_floats(v));
+    taps = carver.take(TapPlaces::floats(v));
+    order = reinterpret_cast<int*>(carver.take(signs ? 0 : panel_order_floats(v)));
     panels = carver.take(size(v.groups) * panels_floats(layer, v));
     numbers = carver.take(3 * size(v.wide_rows));
     out = carver.take(size(v.positions()) * size(v.wide_rows) + 2 * kLanes);
@@ -90,7 +91,8 @@ struct ForwardMemory {
   Carver carver;
   Place* places;
   Run* runs;
-  float *normals, *products, *packed, *panels, *numbers, *out, *hat, *seen;
+  int* order;
+  float *normals, *products, *taps, *panels, *numbers, *out, *hat, *seen;
 };
 
 size_t forward_floats(const UnitLayer& layer) {
@@ -135,17 +137,21 @@ class Forward {
       : layer_(layer), io_(io), kept_(kept), sign_sums_(sign_sums), signs_(layer.counts()), v_(view_of(layer.shape)),
         tiles_(signs_ ? view_of_signs(v_) : v_), memory_(layer, v_, scratch),
         normals_(layer, v_, kept, memory_.normals), products_(v_, memory_.products),
-        end_(io.x + size(layer.batch * layer.shape.in_channels) * layer.in_plane()) {}
+        end_(io.x + size(layer.batch * layer.shape.in_channels) * layer.in_plane()) {
+    if (!signs_) panel_order(v_, TapPlaces(v_, memory_.taps), memory_.order);
+  }
 
   void expert(int expert, const int* order, int count) {
-    for (int group = 0; group < v_.groups; ++group) {
-      signs_ ? pack_sign_panels(layer_, v_, expert, group, panels_of_group(group))
-             : pack_panels(layer_, v_, expert, group, memory_.packed, panels_of_group(group));
+    expert_ = expert;
+    alone_ = count <= v_.chunk && v_.band == v_.out_h;
+    for (int group = 0; signs_ && group < v_.groups; ++group) {
+      pack_sign_panels(layer_, v_, expert, group, panels_of_group(group));
     }
     for (int n = 0; n < count; n += v_.chunk) {
       for (int group = 0; group < v_.groups; ++group) {
         for (int row = 0; row < v_.out_h; row += v_.band) {
-          piece({order + n, least(v_.chunk, count - n), row, least(row + v_.band, v_.out_h)}, group);
+          const Piece some = {order + n, least(v_.chunk, count - n), row, least(row + v_.band, v_.out_h)};
+          piece(some, group, n == 0 && row == 0);
         }
       }
     }
@@ -156,7 +162,17 @@ class Forward {
     return memory_.panels + size(group) * ForwardMemory::panels_floats(layer_, v_);
   }
 
-  void piece(const Piece& piece, int group) {
+  // Sums of signs find theirs packed. Others are packed when an expert's first piece asks for them; where that is its
+  // only one, they take the same place one after another and stay in a near cache.
+  const float* panel(int group, int p, bool first) {
+    if (signs_) return panels_of_group(group) + size(p) * sign_panel_floats(v_);
+    float* const panel = alone_ ? memory_.panels : panels_of_group(group) + size(p) * panel_floats(v_);
+    if (first) pack_panel(layer_, v_, expert_, group, p, memory_.order, panel);
+    return panel;
+  }
+
+  // `first_piece`: nothing of this expert's group has been computed yet.
+  void piece(const Piece& piece, int group, bool first_piece) {
     const size_t x_sample = size(layer_.shape.in_channels) * layer_.in_plane();
     for (int n = 0; n < piece.count; ++n) {
       const float* x = io_.x + size(piece.samples[n]) * x_sample + size(group * v_.channels) * layer_.in_plane();
@@ -170,13 +186,12 @@ class Forward {
       place_outputs(tiles_, piece, memory_.places);
       placed_ = {nullptr, piece.count, 0, piece.end - piece.begin};
     }
-    const float* panel = panels_of_group(group);
     for (int p = 0; p < panels_of(v_); ++p) {
+      const float* const weights = panel(group, p, first_piece);
       const bool two = wide_panel(v_, p);
       for_tiles(piece.count * piece.positions(v_), [&](int rows, int position) {
-        tile(piece, rows, memory_.places + position, two, panel, memory_.out + p * 2 * kLanes);
+        tile(piece, rows, memory_.places + position, two, weights, memory_.out + p * 2 * kLanes);
       });
-      panel += signs_ ? sign_panel_floats(v_) : panel_floats(v_);
     }
     for (int n = 0; n < piece.count; ++n) output(piece, n, group);
   }
@@ -227,6 +242,8 @@ class Forward {
   const Products products_;
   const float* const end_;
   Piece placed_ = {nullptr, 0, 0, 0};
+  int expert_ = 0;
+  bool alone_ = false;  // all of the expert's samples are one piece
 };
 
 void forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, const SamplesByExpert& samples,

@@ -2,10 +2,14 @@
 //
 // The weight gradient of one sample is a product of matrices, G[o][f] = sum over positions l of dc[l][o] * seen[l][f].
 // It is wanted only in linear forms: summed over samples, and dotted with each expert's weights. So a tile of G
-// (kGradientRows x 2 vectors) is summed up in registers over the positions, used there for all of them, and forgotten:
+// (kTileRows x 2 vectors) is summed up in registers over the positions, used there for all of them, and forgotten:
 //
 //   scores[i] += G_tile * theta[i]_tile    for each expert i
 //   total     += G_tile                    both with G_tile masked where the chosen expert's weights are clipped
+//
+// The tile is not emptied for each sample: over a few, S_n = S_n-1 + G_n stays in the registers, `total` takes S once
+// at their end, and the scores are those of S_n, of which <G_n, theta> is the difference of two that follow each other.
+// A few only, so that no more than a bit or two is lost by it.
 //
 // A tile of kTileRows x 2 vectors makes 24 fused multiply-adds (12 with 8 lanes) out of 2 loads and 12 broadcasts per
 // position: bound by arithmetic, not by loads. All samples of a piece follow each other at one tile, whose weights of all
@@ -27,10 +31,12 @@ struct GradientTask {
   const float* clipped;     // weights that mask G where they are clipped; null: none is
   float* total;
   bool fresh;      // nothing is in `total` yet
-  Vector* scores;  // [sample][expert]
+  Vector* scores;  // [sample][expert]: of its sum S
   int lines, columns;
   size_t dc_step, dc_line, dc_sample, seen_line, seen_column, seen_sample;
 };
+
+constexpr int kScoredTogether = 4;
 
 template <int kRows, int kVectors>
 struct GradientTile {
@@ -104,12 +110,15 @@ struct GradientTile {
       return add_to_total(t.fresh, g, t.total);
     }
     Vector* scores = t.scores;
-    for (int n = 0; n < t.samples; ++n, dc += t.dc_sample, seen += t.seen_sample, scores += t.experts) {
+    for (int first = 0; first < t.samples; first += kScoredTogether) {
+      const int last = least(first + kScoredTogether, t.samples);
       Tile g = {};
-      add_sample(t, dc, seen, g);
-      if (t.clipped != nullptr) mask(t.clipped, g);
-      add_to_total(t.fresh && n == 0, g, t.total);
-      score(t, g, scores);
+      for (int n = first; n < last; ++n, dc += t.dc_sample, seen += t.seen_sample, scores += t.experts) {
+        add_sample(t, dc, seen, g);
+        if (t.clipped != nullptr) mask(t.clipped, g);
+        score(t, g, scores);
+      }
+      add_to_total(t.fresh && first == 0, g, t.total);
     }
   }
 };
@@ -118,6 +127,7 @@ struct GradientTile {
 struct Segment {
   int expert, begin, count;
   bool fresh;     // the expert's first
+  bool alone;     // and its only ones
   float* dtheta;  // of the expert
 };
 
@@ -146,6 +156,7 @@ inline void weight_gradient(const View& v, const Piece& piece, int row, int coun
     t.lines = straight ? 1 : y_end - y;
     t.columns = straight ? (y_end - y) * v.out_w : v.out_w;
     t.directions = first.directions == nullptr ? nullptr : first.directions + place * size(first.experts);
+    if (t.directions != nullptr) fetch_ahead(t.directions + tile * size(first.experts), tile * size(first.experts));
     t.total = first.total + place;
     for (const Segment* s = segments; s < segments + segment_count; ++s, t.total += each) {
       t.fresh = s->fresh && piece.begin == 0;

@@ -54,25 +54,23 @@ inline int phase_taps(const View& v, const Phase& phase, Tap* taps) {
   return count;
 }
 
-inline void input_gradient(const View& v, const Piece& piece, const Rows& rows, const float* dc, const float* strips,
-                           Place* places, Tap* taps, Run* runs, float* dseen) {
+// Of the input channels of one strip.
+inline void input_gradient(const View& v, const Piece& piece, const Rows& rows, const float* dc, int p,
+                           const float* strip, Place* places, Tap* taps, Run* runs, float* dseen) {
+  const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
   for (Phase phase = {0, 0}; phase.down < v.stride_h; ++phase.down) {
     for (phase.right = 0; phase.right < v.stride_w; ++phase.right) {
       const int positions = place_inputs(v, piece, phase, rows, places), tap_count = phase_taps(v, phase, taps);
-      const float* strip = strips;
-      for (int p = 0; p < strips_of(v); ++p, strip += strip_floats(v)) {
-        const int lanes = wide_strip(v, p) ? 2 * kLanes : kLanes, some = least(lanes, v.channels - p * 2 * kLanes);
-        for_tiles(positions, [&](int tile, int position) {
-          const Extent e = extent_of(places + position, tile, v.columns);
-          int count = 0;
-          for (const Tap* t = taps; t < taps + tap_count; ++t) {
-            if (e.bottom + t->row < 0 || e.top + t->row >= v.out_h) continue;
-            if (e.right + t->column < 0 || e.left + t->column >= v.out_w) continue;
-            runs[count++] = {t->place, v.rows, strip + t->number * v.rows * lanes};
-          }
-          run_sums(tile, wide_strip(v, p), {runs, count, dc, places + position, dseen + p * 2 * kLanes, size(some)});
-        });
-      }
+      for_tiles(positions, [&](int tile, int position) {
+        const Extent e = extent_of(places + position, tile, v.columns);
+        int count = 0;
+        for (const Tap* t = taps; t < taps + tap_count; ++t) {
+          if (e.bottom + t->row < 0 || e.top + t->row >= v.out_h) continue;
+          if (e.right + t->column < 0 || e.left + t->column >= v.out_w) continue;
+          runs[count++] = {t->place, v.rows, strip + t->number * v.rows * lanes};
+        }
+        run_sums(tile, wide_strip(v, p), {runs, count, dc, places + position, dseen + p * 2 * kLanes, size(some)});
+      });
     }
   }
 }

@@ -2,7 +2,8 @@
 //
 // A word takes the place of a number, so a group is seen as one of a single channel for each 32 of its own: planes
 // [plane][line][column], and behind them the mask (sign_tiles.h). Channels that a last word does not have are 0 on both
-// sides. Lanes are pixels while words of the input are made, and taps while those of weights are: no map is transposed.
+// sides. Lanes are pixels while words of the input are made, and taps while those of weights are (channels, where there is
+// but one tap): no map is transposed.
 #pragma once
 #include "train/sign_tiles.h"
 #include "train/unit_seen.h"
@@ -91,6 +92,18 @@ inline void see_signs(const View& v, const Normal& normal, const float* x, const
 inline size_t sign_plane_weights(const View& v, int lanes) { return size(taps_of(v)) * size(lanes); }
 inline size_t sign_panel_floats(const View& v) { return size(planes_of(v)) * sign_plane_weights(v, 2 * kLanes); }
 
+// The signs of up to 32 numbers that follow each other.
+inline std::uint32_t sign_word(const float* from, int count) {
+  Words place = {}, bits = {};
+  for (int i = 0; i < kLanes; ++i) place[i] = std::uint32_t{1} << i;
+  for (int i = 0; i < count; i += kLanes) {
+    bits |= (reinterpret_cast<Words>(load_some(from + i, size(count - i)) >= Vector{}) & place) << i;
+  }
+  std::uint32_t word = 0;
+  for (int i = 0; i < kLanes; ++i) word |= bits[i];
+  return count == kWord ? word : word & ((std::uint32_t{1} << count) - 1);
+}
+
 inline void pack_sign_panels(const UnitLayer& layer, const View& v, int expert, int group, float* panels) {
   const int all = v.down.all * v.right.all;
   const float* const end = layer.theta + weights_of(layer, v, layer.experts, 0, 0);
@@ -101,6 +114,11 @@ inline void pack_sign_panels(const UnitLayer& layer, const View& v, int expert, 
     float* to = panels + size(panel) * sign_panel_floats(v) + row % (2 * kLanes);
     for (int p = 0; p < planes_of(v); ++p, from += kWord * all, to += sign_plane_weights(v, lanes)) {
       const int channels = least(kWord, v.channels - p * kWord);
+      if (all == 1) {
+        const std::uint32_t word = sign_word(from, channels);
+        std::memcpy(to, &word, sizeof word);
+        continue;
+      }
       for (int first = 0; first < all; first += kLanes) {
         Words bits = {};
         for (int c = 0; c < channels; ++c) bits |= sign_bit(load_until(from + c * all + first, end), c);

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ebnet.errors import ConfigError
 from ebnet.models.config import Weights
-from ebnet.nn.ede import ErrorDecay, set_progress
+from ebnet.nn.ede import ErrorDecay, error_decays
 from ebnet.nn.weights import WEIGHTS, WeightQuantizer, weight_quantizer
 
 SHAPE = (6, 4, 3, 3)
@@ -130,7 +130,8 @@ def test_libra_of_equal_weights_is_no_nan() -> None:
 @pytest.mark.parametrize(("progress", "sharpness"), [(0.0, 0.1), (0.5, 1.0), (1.0, 10.0)])
 def test_error_decay_sharpens(progress: float, sharpness: float) -> None:
     holder = torch.nn.Sequential(ErrorDecay())
-    set_progress(holder, progress)
+    for estimator in error_decays(holder):
+        estimator.progress = progress
     x = torch.tensor([-1.5, -0.2, 0.0, 0.7], dtype=torch.float64, requires_grad=True)
     estimator = holder[0]
     assert isinstance(estimator, ErrorDecay)

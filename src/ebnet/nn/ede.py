@@ -39,8 +39,6 @@ class ErrorDecay(nn.Module):
         return estimated(hard_sign(x.detach()), max(1 / t, 1.0) * torch.tanh(t * x))
 
 
-def set_progress(module: nn.Module, progress: float) -> None:
-    """Tell every estimator inside `module` how much of a stage is trained."""
-    for layer in module.modules():
-        if isinstance(layer, ErrorDecay):
-            layer.progress = progress
+def error_decays(module: nn.Module) -> list[ErrorDecay]:
+    """Every such estimator inside `module`: what is to be told how much of a stage is trained."""
+    return [layer for layer in module.modules() if isinstance(layer, ErrorDecay)]

@@ -3,7 +3,7 @@
 import os
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ebnet.errors import ConfigError
 
@@ -23,4 +23,10 @@ def enabled() -> bool:
 
 def serves(*tensors: Tensor) -> bool:
     """Whether the kernels compute with these tensors."""
-    return enabled() and all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+    return enabled() and all(t.dtype == torch.float32 and t.is_cpu for t in tensors)
+
+
+def parameter(module: nn.Module, name: str) -> Tensor:
+    """A module's tensor by its own table: torch's way to an attribute is long, and narrow networks feel it."""
+    found = module._parameters.get(name)
+    return getattr(module, name) if found is None else found

@@ -41,8 +41,13 @@ class RealLayer:
 
     @property
     def parameters(self) -> tuple[Tensor, ...]:
-        slope = (self.activation.weight,) if isinstance(self.activation, nn.PReLU) else ()
-        return self.conv.weight, self.norm.weight, self.norm.bias, *slope
+        slope = (native.parameter(self.activation, "weight"),) if isinstance(self.activation, nn.PReLU) else ()
+        return (
+            native.parameter(self.conv, "weight"),
+            native.parameter(self.norm, "weight"),
+            native.parameter(self.norm, "bias"),
+            *slope,
+        )
 
     @property
     def known(self) -> bool:
@@ -221,12 +226,13 @@ class RealGraph:
 
     def serves(self, x: Tensor) -> bool:
         """Whether the kernels compute this graph of `x`; else its modules do, one after another."""
+        if not self.known or torch.compiler.is_compiling():
+            return False
+        tensors = [x, *self.parameters]
         return (
-            self.known
-            and not torch.compiler.is_compiling()
-            and native.serves(x, *self.parameters)
+            native.serves(*tensors)
             and x.dim() == 4
-            and all(tensor.is_contiguous() for tensor in (x, *self.parameters))
+            and all(map(Tensor.is_contiguous, tensors))
             and not any(step.layer.watched for step in self.steps)
             and all(map(all, self._shapes(_shape(x))))
         )

@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from ebnet.nn import native
 from ebnet.nn.activations import Sign
-from ebnet.nn.gate import non_finite
+from ebnet.nn.gate import Gate, non_finite
 from ebnet.nn.sign import Ste
 from ebnet.nn.weights import PlainSign
 
@@ -28,13 +28,14 @@ def refusal(x: Tensor, norm: nn.Module | None, conv: "ExpertBinaryConv2d", act: 
         return "torch.compile"
     if not native.enabled():
         return "EBNET_TRAIN=torch" if native.kernels is not None else "no native core is installed"
-    if x.dtype != torch.float32 or x.device.type != "cpu" or conv.weight.dtype != torch.float32:
+    weight = native.parameter(conv, "weight")
+    if x.dtype != torch.float32 or not x.is_cpu or weight.dtype != torch.float32:
         return f"{x.dtype} on {x.device.type}".removeprefix("torch.")
     if torch.is_autocast_enabled("cpu"):
         return "autocast"
     if x.dim() != 4 or x.shape[1] != conv.in_channels or x.numel() == 0:
         return f"an input of shape {tuple(x.shape)}"
-    if not (x.is_contiguous() and conv.weight.is_contiguous()):
+    if not (x.is_contiguous() and weight.is_contiguous()):
         return "channels last"
     if norm is not None and (reason := _norm_refusal(x, norm)):
         return reason
@@ -72,20 +73,21 @@ def binary_unit(
     x: Tensor, skip: Tensor | None, norm: nn.BatchNorm2d | None, conv: "ExpertBinaryConv2d", act: nn.PReLU | None
 ) -> Tensor:
     """act(conv(norm(x))) + skip, for layers without a `refusal`."""
-    gate, scaling = conv.gate, conv.scaling
+    gate, scaling, of = conv.gate, conv.scaling, native.parameter
+    linear = None if gate is None else gate.linear
     parameters = (
-        None if norm is None else norm.weight,
-        None if norm is None else norm.bias,
-        conv.weight,
-        conv.scale,
+        None if norm is None else of(norm, "weight"),
+        None if norm is None else of(norm, "bias"),
+        of(conv, "weight"),
+        of(conv, "scale"),
         conv.bias,
-        None if gate is None else gate.linear.weight,
-        None if gate is None else gate.linear.bias,
+        None if linear is None else of(linear, "weight"),
+        None if linear is None else of(linear, "bias"),
         None if scaling is None else scaling.squeeze.weight,
         None if scaling is None else scaling.excite.weight,
-        None if act is None else act.weight,
+        None if act is None else of(act, "weight"),
     )
-    kind = _kind(norm, conv, skip is not None)
+    kind = _kind(norm, conv, gate, skip is not None)
     y, conv.last_experts = _Unit.apply(kind, x, None if skip is x else skip, *parameters)
     return y
 
@@ -102,8 +104,8 @@ class _Kind(NamedTuple):
     keeps: bool
 
 
-def _kind(norm: nn.BatchNorm2d | None, conv: "ExpertBinaryConv2d", skips: bool) -> _Kind:
-    precision, gate = conv.precision, conv.gate
+def _kind(norm: nn.BatchNorm2d | None, conv: "ExpertBinaryConv2d", gate: Gate | None, skips: bool) -> _Kind:
+    precision = conv.precision
     training = norm is not None and norm.training
     flags = (
         precision.binary_input,

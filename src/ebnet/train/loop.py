@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ebnet.data import Normalise
 from ebnet.errors import NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
-from ebnet.nn.ede import set_progress
+from ebnet.nn.ede import error_decays
 from ebnet.recipe.phases import number
 from ebnet.recipe.settings import Recipe, Schedule
 from ebnet.train import bagging, bop
@@ -42,6 +42,7 @@ class Trainer:
         self.teacher = None if teacher is None else self._placed(teacher).eval().requires_grad_(False)
         self.model = self._wrapped(self.network)
         self.steps = self.settings.epochs * steps_per_epoch
+        self.decays = error_decays(self.network)
         self.routing = RoutingPolicy(network, recipe.routing, self.steps)
         groups = self.routing.named_groups()
         self.names = [name for _, group in groups for name in group]
@@ -71,7 +72,8 @@ class Trainer:
         for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
             group["lr"] = self.rate(step) * factor
         self.optimizer.zero_grad()
-        set_progress(self.network, step / self.steps)
+        for estimator in self.decays:
+            estimator.progress = step / self.steps
         mixing = mixup_weight(self.settings.mixup, self.recipe.seed, number(self.phase.name), step)
         totals: dict[str, float] = {}
         for pictures, classes, said, which, synced in self._parts(images, labels, opinions, indices):
