@@ -101,7 +101,7 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * sizes.block_words;
       const int channel = group * s.out_per_group() + block * kLanes;
       const int channels = smaller(tile.blocks * kLanes, s.out_per_group() - block * kLanes);
-      const std::size_t bits = bits_byte(*task.epilogue, channel), more_bits = bits_byte(*task.epilogue, channel + kLanes);
+      const ChannelBlocks channel_blocks(*task.epilogue, channel, channels);
       for (int y = row; y < row + strip; ++y) {
         const TapRange inside = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
         const int in_y = y * s.stride_h + inside.begin * s.dilation_h - s.pad_h;
@@ -114,11 +114,11 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           const int fresh = tile.x + tile.pixels - x;
           const std::size_t pixel = static_cast<std::size_t>(y) * static_cast<std::size_t>(out_w) +
                                     static_cast<std::size_t>(x);
-          prefetch_tile(*task.epilogue, pixel, fresh, channel, channels);
+          prefetch_tile(*task.epilogue, pixel, fresh, channel_blocks);
           count(static_cast<const Tile&>(tile), dots);
           const std::int32_t* from = dots + (tile.pixels - fresh) * kDotStride;
-          finish_tile(s, *task.epilogue, steps,
-                      {from, kDotStride, pixel, static_cast<std::size_t>(y), fresh, channel, channels, {bits, more_bits}});
+          finish_tile(s, *task.epilogue, steps, channel_blocks,
+                      {from, kDotStride, pixel, static_cast<std::size_t>(y), fresh});
         }
       }
     }
