@@ -70,6 +70,16 @@ inline Lanes differing(__m512i activations, __m512i weights) {
 
 inline void store_dots(std::int32_t* dots, Lanes lanes) { std::memcpy(dots, &lanes, sizeof lanes); }
 
+// Plain tiles count down from half of the products, and give twice what is left: where products are odd, by one too few.
+inline void add_odd_products(const Tile& tile, std::int32_t* dots) {
+  const ConvShape& s = tile.shape;
+  if (tile.column_products() % 2 == 0) return;
+  for (int i = 0; i < tile.pixels; ++i) {
+    const TapRange columns = inside_taps(tile.x + i, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
+    for (int lane = 0; lane < tile.blocks * kLanes; ++lane) dots[i * kDotStride + lane] += (columns.end - columns.begin) % 2;
+  }
+}
+
 inline int smaller(int a, int b) { return a < b ? a : b; }
 
 // Dot products and epilogue of all tiles, at most `most_blocks` blocks each. count(tile, dots) writes the tile's dot

@@ -2,7 +2,8 @@
 // Where there are fewer, a mask keeps loads and stores to them.
 #pragma once
 #include "bconv/avx512_intrinsics.h"
-#include "bconv/bit_runs.h"
+#include "bconv/epilogue_scalar.h"
+#include "bits/bit_runs.h"
 
 namespace ebnet {
 namespace {
@@ -25,7 +26,7 @@ struct Sixteen {
   EBNET_INLINE Sixteen(const Epilogue& e, int first, int count)
       : channel(first),
         lanes(static_cast<__mmask16>((1u << count) - 1)),
-        runs(e, first, count),
+        runs(e.bits == nullptr ? BitRuns() : BitRuns(first, count, e.bits_per_group)),
         whole(count == 16 && runs.are_bytes(count)) {}
 
   int channel = 0;

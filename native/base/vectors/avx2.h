@@ -70,6 +70,19 @@ EBNET_INLINE Floats choose_by_sign(Floats value, Floats where_negative, Floats o
   return _mm256_blendv_ps(otherwise, where_negative, value);
 }
 
+// The first `lanes` floats alone, any number of them: kWhole says that they are a vector or more.
+EBNET_INLINE __m256i first_lanes(int lanes) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+template <bool kWhole>
+EBNET_INLINE Floats load_first(const void* from, int lanes) {
+  return kWhole ? load<Floats>(from) : _mm256_maskload_ps(static_cast<const float*>(from), first_lanes(lanes));
+}
+template <bool kWhole>
+EBNET_INLINE void store_first(void* to, Floats values, int lanes) {
+  kWhole ? store(to, values) : _mm256_maskstore_ps(static_cast<float*>(to), first_lanes(lanes), values);
+}
+
 EBNET_INLINE Ints rounded(Floats values) { return reinterpret_cast<Ints>(_mm256_cvtps_epi32(values)); }
 
 // Signs of kLanes floats, four vectors in order: the bit is 1 where the sign is not set. Saturation keeps signs, and

@@ -1,7 +1,10 @@
 // Where the bits of up to 16 neighbouring channels go in a pixel of the bit plane: groups of it and its words cut them
 // into runs, each of which lies within one word. Found once for many pixels, divisions are slow.
 #pragma once
-#include "bconv/epilogue_scalar.h"
+#include <cstdint>
+
+#include "base/inline.h"
+#include "bits/planes.h"
 
 namespace ebnet {
 namespace {
@@ -14,12 +17,11 @@ struct BitRuns {
   };
 
   BitRuns() = default;
-  EBNET_INLINE BitRuns(const Epilogue& e, int channel, int channels) {
-    if (e.bits == nullptr) return;
+  EBNET_INLINE BitRuns(int channel, int channels, int per_group) {
     for (int first = 0, length = 0; first < channels; first += length) {
-      const BitPlace place = bit_place(channel + first, e.bits_per_group);
+      const BitPlace place = bit_place(channel + first, per_group);
       const int in_word = 64 - static_cast<int>(place.bit);
-      const int in_group = e.bits_per_group - (channel + first) % e.bits_per_group;
+      const int in_group = per_group - (channel + first) % per_group;
       length = in_word < in_group ? in_word : in_group;
       length = length < channels - first ? length : channels - first;
       runs[count++] = {place.word, static_cast<unsigned>(first), place.bit, (1u << length) - 1};
