@@ -26,12 +26,12 @@ struct Sixteen {
   EBNET_INLINE Sixteen(const Epilogue& e, int first, int count)
       : channel(first),
         lanes(static_cast<__mmask16>((1u << count) - 1)),
-        runs(e.bits == nullptr ? BitRuns() : BitRuns(first, count, e.bits_per_group)),
+        runs(e.bits == nullptr ? BitRuns<16>() : BitRuns<16>(first, count, e.bits_per_group)),
         whole(count == 16 && runs.are_bytes(count)) {}
 
   int channel = 0;
   __mmask16 lanes = 0;
-  BitRuns runs;
+  BitRuns<16> runs;
   bool whole = false;  // all sixteen, and their bits are two bytes of the bit plane
 };
 

@@ -23,9 +23,11 @@ using namespace vectors;
 
 constexpr float kTwoTo23 = 8388608.0f;
 
+constexpr int kTogether = 16;  // channels of a whole block that are finished together
+
 // Whether every block is whole and wants every step, as in the body of a network.
 inline bool is_whole(const ConvShape& shape, const Epilogue& e) {
-  return e.is_papers_unit() && e.bits_per_group % 16 == 0 && shape.out_per_group() % kLanes == 0;
+  return e.is_papers_unit() && e.bits_per_group % kTogether == 0 && shape.out_per_group() % kTogether == 0;
 }
 
 // Clears what is not written as a whole. The sums of whole blocks begin with a row's first pixel, and their bits fill
@@ -45,13 +47,13 @@ struct ChannelBlock {
     if (e.bits == nullptr) return;
     bits_stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group);
     for (int eight = 0; 8 * eight < count; ++eight) {
-      runs[eight] = BitRuns(first + 8 * eight, count - 8 * eight < 8 ? count - 8 * eight : 8, e.bits_per_group);
+      runs[eight] = BitRuns<8>(first + 8 * eight, count - 8 * eight < 8 ? count - 8 * eight : 8, e.bits_per_group);
     }
   }
 
   int channel = 0, channels = 0;
   std::size_t bits_stride = 0;  // words from pixel to pixel
-  BitRuns runs[kLanes / 8];     // of eight channels each
+  BitRuns<8> runs[kLanes / 8];  // of eight channels each
 };
 
 // A tile: `pixels` neighbours in one row.
@@ -85,75 +87,55 @@ constexpr std::uint16_t kUpperOfTwoTo23 = 0x4B00;
 
 EBNET_INLINE Floats prelu(Floats value, Floats slope) { return choose_by_sign(value, slope * value, value); }
 
-// A whole block with every step of the epilogue: pixel by pixel, parameters from L1. From a count to a bit it is a
-// chain of some forty cycles, of which the CPU overlaps too few by itself: each step is taken for all channels before
-// the next, and the bits are made of the pixel before, whose values are there already.
+// kTogether channels from the block's channel `offset` on with every step of the epilogue: all that is the same for their
+// pixels fits the registers of AVX2, ten of sixteen, and loads are what the CPU has least of.
 template <typename Skip, typename Result>
-inline void finish_block(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
-  const std::size_t c = static_cast<std::size_t>(block.channel);
-  const float* const scale = e.scale + c;
-  const float* const slope = e.slope + c;
-  const float* const bn_scale = e.bn_scale + c;
-  float bn_shift[kLanes];
+inline void finish_whole(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile,
+                         int offset) {
+  constexpr int kVectors = kTogether / kFloats;
+  const std::size_t c = static_cast<std::size_t>(block.channel + offset);
   float* const row_sums = e.row_sums + tile.row * static_cast<std::size_t>(shape.out_channels) + c;
-  Floats sums[4], values[4], normal[4];
+  Floats scale[kVectors], slope[kVectors], bn_scale[kVectors], bn_shift[kVectors], sums[kVectors];
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; ++v) {
-    store(bn_shift + kFloats * v, load<Floats>(e.bn_shift + c + kFloats * v) + Floats{});
-    sums[v] = tile.begins_row ? Floats{} : load<Floats>(row_sums + kFloats * v);
+  for (int v = 0; v < kVectors; ++v) {
+    const std::size_t at = c + static_cast<std::size_t>(v * kFloats);
+    scale[v] = kept(load<Floats>(e.scale + at));
+    slope[v] = kept(load<Floats>(e.slope + at));
+    bn_scale[v] = kept(load<Floats>(e.bn_scale + at));
+    bn_shift[v] = kept(load<Floats>(e.bn_shift + at) + Floats{});
+    sums[v] = tile.begins_row ? Floats{} : load<Floats>(row_sums + v * kFloats);
   }
   const std::size_t skip_step = e.skip_stride * Skip::kBytes, stream_step = e.stream_stride * Result::kBytes;
+  const std::size_t bits_step = block.bits_stride * sizeof(std::uint64_t);
   const auto* skip = static_cast<const std::uint8_t*>(e.skip) + tile.pixel * skip_step + c * Skip::kBytes;
   auto* stream = static_cast<std::uint8_t*>(e.stream) + tile.pixel * stream_step + c * Result::kBytes;
-  const std::size_t bits_stride = block.bits_stride * sizeof(std::uint64_t);
-  std::uint8_t* bits[kLanes / 16];
-#pragma GCC unroll 2
-  for (int half = 0; half < kLanes / 16; ++half) {
-    bits[half] = reinterpret_cast<std::uint8_t*>(e.bits) + block.runs[2 * half].first_byte() + tile.pixel * bits_stride;
-  }
-  const std::uint16_t* twice = tile.twice;
+  auto* bits = reinterpret_cast<std::uint8_t*>(e.bits) + block.runs[offset / 8].first_byte() + tile.pixel * bits_step;
+  const std::uint16_t* twice = tile.twice + offset;
   const float* starts = tile.starts;
-  const auto make_values = [&]() __attribute__((always_inline)) {
+  for (int left = tile.pixels; left > 0; --left, twice += kLanes, ++starts) {
     const Floats start = all_floats(*starts);
-    const Words first = load<Words>(twice), second = load<Words>(twice + kLanes / 2);
+    Floats values[kVectors], normal[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = start - under(v < 2 ? first : second, kUpperOfTwoTo23, v % 2 == 1);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] *= load<Floats>(scale + kFloats * v);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = prelu(values[v], load<Floats>(slope + kFloats * v));
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] += Skip::read(skip + kFloats * v * Skip::kBytes);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      Result::write(stream + kFloats * v * Result::kBytes, values[v]);
-      sums[v] += values[v];
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] = start - under(load<Words>(twice + v / 2 * (kLanes / 2)), kUpperOfTwoTo23, v % 2 == 1);
     }
-    twice += kLanes;
-    ++starts;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) values[v] = prelu(values[v] * scale[v], slope[v]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] += Skip::read(skip + v * kFloats * Skip::kBytes);
+      Result::write(stream + v * kFloats * Result::kBytes, values[v]);
+      sums[v] += values[v];
+      normal[v] = bn_scale[v] * values[v] + bn_shift[v];
+    }
+    const std::uint16_t signs = not_negative(normal);
+    std::memcpy(bits, &signs, sizeof signs);
     skip += skip_step;
     stream += stream_step;
-  };
-  const auto make_bits = [&]() __attribute__((always_inline)) {
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      normal[v] = load<Floats>(bn_scale + kFloats * v) * values[v] + load<Floats>(bn_shift + kFloats * v);
-    }
-    const std::uint32_t signs = not_negative(normal);
-#pragma GCC unroll 2
-    for (int half = 0; half < kLanes / 16; ++half, bits[half - 1] += bits_stride) {
-      const auto sixteen = static_cast<std::uint16_t>(signs >> (16 * half));
-      std::memcpy(bits[half], &sixteen, sizeof sixteen);
-    }
-  };
-  make_values();
-  for (int left = tile.pixels; left > 1; --left) {
-    make_bits();
-    make_values();
+    bits += bits_step;
   }
-  make_bits();
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; ++v) store(row_sums + kFloats * v, sums[v]);
+  for (int v = 0; v < kVectors; ++v) store(row_sums + v * kFloats, sums[v]);
 }
 
 // Up to eight channels from the block's channel `offset` on, a multiple of eight, with those steps that are wanted;
@@ -185,7 +167,7 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
   }
   const auto* skip = static_cast<const std::uint8_t*>(e.skip);
   auto* stream = static_cast<std::uint8_t*>(e.stream);
-  const BitRuns& runs = block.runs[offset / 8];
+  const BitRuns<8>& runs = block.runs[offset / 8];
   std::uint8_t* const byte =
       kWhole && runs.are_bytes(8) ? reinterpret_cast<std::uint8_t*>(e.bits) + runs.first_byte() : nullptr;
   for (int i = 0; i < tile.pixels; ++i) {
@@ -235,7 +217,10 @@ inline void finish_tile(const ConvShape& shape, const Epilogue& e, bool whole, c
   with_streams(e.skip_type, e.stream_type, [&](auto skip, auto result) {
     using Skip = decltype(skip);
     using Result = decltype(result);
-    if (whole) return finish_block<Skip, Result>(shape, e, block, tile);
+    for (int offset = 0; whole && offset < block.channels; offset += kTogether) {
+      finish_whole<Skip, Result>(shape, e, block, tile, offset);
+    }
+    if (whole) return;
     for (int offset = 0; offset < block.channels; offset += 8) {
       block.channels - offset >= 8 ? finish_eight<Skip, Result, true>(shape, e, block, tile, offset)
                                    : finish_eight<Skip, Result, false>(shape, e, block, tile, offset);

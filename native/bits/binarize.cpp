@@ -26,7 +26,7 @@ constexpr int kTogether = 16;
 // Up to kTogether channels of all pixels, with instructions that every such CPU has: parameters and sums stay in
 // registers. Where there are fewer, loads are of copies, and what lies past them counts for nothing.
 void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, int channels, const float* bn_scale,
-                      const float* bn_shift, const BitRuns& runs, std::uint64_t* bits, std::size_t bit_stride,
+                      const float* bn_shift, const BitRuns<kTogether>& runs, std::uint64_t* bits, std::size_t bit_stride,
                       float* sums) {
   const std::size_t bytes = static_cast<std::size_t>(channels) * sizeof(float);
   const bool all = channels == kTogether, two_bytes = all && runs.are_bytes(channels);
@@ -54,7 +54,7 @@ void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, 
       totals[v] += value;
       normal[v] = scale[v] * value + shift[v];
     }
-    const auto signs = static_cast<std::uint16_t>(vectors::not_negative(normal));
+    const std::uint16_t signs = vectors::not_negative(normal);
     if (two_bytes) {
       std::memcpy(reinterpret_cast<std::uint8_t*>(bits) + runs.first_byte(), &signs, sizeof signs);
     } else {
@@ -75,7 +75,7 @@ void binarize(const float* input, std::size_t input_stride, int pixels, int chan
     if (per_group % 64 != 0) std::memset(bits, 0, words * static_cast<std::size_t>(pixels) * sizeof *bits);
     for (int c = 0; c < channels; c += kTogether) {
       const int some = channels - c < kTogether ? channels - c : kTogether;
-      binarize_sixteen(input + c, input_stride, pixels, some, bn_scale + c, bn_shift + c, BitRuns(c, some, per_group),
+      binarize_sixteen(input + c, input_stride, pixels, some, bn_scale + c, bn_shift + c, BitRuns<kTogether>(c, some, per_group),
                        bits, words, sums != nullptr ? sums + c : nullptr);
     }
     return;

@@ -1,4 +1,4 @@
-// Where the bits of up to 16 neighbouring channels go in a pixel of the bit plane: groups of it and its words cut them
+// Where the bits of up to kMost neighbouring channels go in a pixel of the bit plane: groups of it and its words cut them
 // into runs, each of which lies within one word. Found once for many pixels, divisions are slow.
 #pragma once
 #include <cstdint>
@@ -9,11 +9,13 @@
 namespace ebnet {
 namespace {
 
+template <int kMost>
 struct BitRuns {
+  static_assert(kMost <= 16, "masks of 16 bits");
   struct Run {
-    std::size_t word;
-    unsigned first, bit;  // of the channels, of the word
-    std::uint32_t mask;   // of the run's length
+    std::uint32_t word;
+    std::uint8_t first, bit;  // of the channels, of the word
+    std::uint16_t mask;       // of the run's length
   };
 
   BitRuns() = default;
@@ -24,7 +26,8 @@ struct BitRuns {
       const int in_group = per_group - (channel + first) % per_group;
       length = in_word < in_group ? in_word : in_group;
       length = length < channels - first ? length : channels - first;
-      runs[count++] = {place.word, static_cast<unsigned>(first), place.bit, (1u << length) - 1};
+      runs[count++] = {static_cast<std::uint32_t>(place.word), static_cast<std::uint8_t>(first),
+                       static_cast<std::uint8_t>(place.bit), static_cast<std::uint16_t>((1u << length) - 1)};
     }
   }
 
@@ -34,7 +37,7 @@ struct BitRuns {
   }
   // Those bytes' place in a pixel.
   EBNET_INLINE std::size_t first_byte() const {
-    return count == 0 ? 0 : runs[0].word * sizeof(std::uint64_t) + runs[0].bit / 8;
+    return count == 0 ? 0 : runs[0].word * sizeof(std::uint64_t) + runs[0].bit / 8u;
   }
   // Puts the channels' bits into a pixel whose bits there are 0.
   EBNET_INLINE void put(std::uint64_t* pixel, std::uint32_t bits) const {
@@ -44,7 +47,7 @@ struct BitRuns {
   }
 
   int count = 0;
-  Run runs[16];
+  Run runs[kMost];
 };
 
 }  // namespace
