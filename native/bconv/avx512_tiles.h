@@ -1,6 +1,7 @@
 // The way of the AVX-512 kernels through a convolution. A tile is a few neighbouring pixels of an output row and one or
 // two blocks of 16 output channels; a kernel only has to count its differing bits.
 #pragma once
+#include "bconv/ahead.h"
 #include "bconv/avx512_layout.h"
 #include "bconv/epilogue_avx512.h"
 #include "bconv/taps.h"
@@ -97,6 +98,8 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
   Tile tile{s, sizes};
   tile.pixels = tile_pixels(out_w);
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
+  const int row_tiles = (out_w + tile.pixels - 1) / tile.pixels;
+  Ahead ahead(task, (task.row_end - task.row_begin) * row_tiles * s.groups * ((group_blocks + most_blocks - 1) / most_blocks));
   // Few weights: all channels of a row, then the next row, so that skip and stream are read in order. Many: all rows
   // with two blocks of weights, then the next blocks.
   const bool few = task.weights->data.size() <= kWeightsInL1;
@@ -125,6 +128,7 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           const std::size_t pixel = static_cast<std::size_t>(y) * static_cast<std::size_t>(out_w) +
                                     static_cast<std::size_t>(x);
           prefetch_tile(*task.epilogue, pixel, fresh, channel_blocks);
+          ahead.some();
           count(static_cast<const Tile&>(tile), dots);
           const std::int32_t* from = dots + (tile.pixels - fresh) * kDotStride;
           finish_tile(s, *task.epilogue, steps, channel_blocks,
