@@ -77,7 +77,8 @@ inline void add_odd_products(const Tile& tile, std::int32_t* dots) {
   if (tile.column_products() % 2 == 0) return;
   for (int i = 0; i < tile.pixels; ++i) {
     const TapRange columns = inside_taps(tile.x + i, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
-    for (int lane = 0; lane < tile.blocks * kLanes; ++lane) dots[i * kDotStride + lane] += (columns.end - columns.begin) % 2;
+    const std::int32_t odd = (columns.end - columns.begin) % 2;
+    for (int lane = 0; lane < tile.blocks * kLanes; ++lane) dots[i * kDotStride + lane] += odd;
   }
 }
 
@@ -99,7 +100,8 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
   tile.pixels = tile_pixels(out_w);
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
   const int row_tiles = (out_w + tile.pixels - 1) / tile.pixels;
-  Ahead ahead(task, (task.row_end - task.row_begin) * row_tiles * s.groups * ((group_blocks + most_blocks - 1) / most_blocks));
+  const int all_tiles = s.groups * ((group_blocks + most_blocks - 1) / most_blocks) * row_tiles;  // of one row
+  Ahead ahead(task, (task.row_end - task.row_begin) * all_tiles);
   // Few weights: all channels of a row, then the next row, so that skip and stream are read in order. Many: all rows
   // with two blocks of weights, then the next blocks.
   const bool few = task.weights->data.size() <= kWeightsInL1;

@@ -39,7 +39,9 @@ struct Sixteen {
 struct ChannelBlocks {
   ChannelBlocks() = default;
   EBNET_INLINE ChannelBlocks(const Epilogue& e, int first, int count) : channel(first), channels(count) {
-    for (int b = 0; 16 * b < count; ++b) blocks[b] = Sixteen(e, first + 16 * b, count - 16 * b < 16 ? count - 16 * b : 16);
+    for (int b = 0; 16 * b < count; ++b) {
+      blocks[b] = Sixteen(e, first + 16 * b, count - 16 * b < 16 ? count - 16 * b : 16);
+    }
   }
 
   int channel = 0, channels = 0;
@@ -166,7 +168,8 @@ inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const Epilo
     for (std::size_t b = 0; b < kBlocks; ++b) {
       const __m512i dots = _mm512_loadu_si512(tile_dots + b * kLanes);
       if (!kAll && wide_dots != nullptr) {
-        store_floats<kWhole>(wide_dots + static_cast<std::size_t>(i) * channels + b * kLanes, _mm512_castsi512_ps(dots), lanes);
+        store_floats<kWhole>(wide_dots + static_cast<std::size_t>(i) * channels + b * kLanes, _mm512_castsi512_ps(dots),
+                             lanes);
       }
       __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dots), scale[b]);
       if (shifts) value = _mm512_add_ps(value, shift[b]);
@@ -176,7 +179,9 @@ inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const Epilo
       }
       if (act_last) value = prelu(value, slope[b]);
       if (adds) value = _mm512_add_ps(value, after[b]);
-      if (kAll || stream != nullptr) store_sixteen<kWhole>(stream + b * kLanes * value_bytes(stream_type), value, stream_type, lanes);
+      if (kAll || stream != nullptr) {
+        store_sixteen<kWhole>(stream + b * kLanes * value_bytes(stream_type), value, stream_type, lanes);
+      }
       sum[b] = _mm512_add_ps(sum[b], value);
       if (with_bits) {
         const __m512 normal = _mm512_add_ps(_mm512_mul_ps(bn_scale[b], value), bn_shift[b]);

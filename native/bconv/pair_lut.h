@@ -317,8 +317,9 @@ void run(const ConvTask& task, int most_blocks) {
   const Layout layout(s, {kLanes, kTile}, most_blocks);
   const bool whole = is_whole(s, *task.epilogue);
   clear_rows(s, *task.epilogue, whole, task.row_begin, task.row_end);
-  const int pixels = (task.row_end - task.row_begin) * s.out_w(), tile_pixels = s.out_w() < kTilePixels ? s.out_w() : kTilePixels;
-  Ahead ahead(task, pixels / (layout.flat ? kTilePixels : tile_pixels) * s.groups * layout.blocks / layout.tile_blocks);
+  const int pixels = (task.row_end - task.row_begin) * s.out_w();
+  const int tile_pixels = layout.flat || s.out_w() > kTilePixels ? kTilePixels : s.out_w();
+  Ahead ahead(task, pixels / tile_pixels * s.groups * layout.blocks / layout.tile_blocks);
   if (layout.flat) {
     const int end = task.row_end * s.out_w();
     for (int pixel = task.row_begin * s.out_w(); pixel < end; pixel += layout.line_pixels) {
