@@ -6,6 +6,7 @@ products (MACs) per core cycle beside the kernel's ceiling. `dots` is the convol
 
     chrt -f 10 taskset -c 0 python benchmarks/kernels.py
     python benchmarks/kernels.py --rounds 5 --json
+    python benchmarks/kernels.py --narrow          groups and widths that fill no vector, beside such as do
 """
 
 from __future__ import annotations
@@ -35,6 +36,14 @@ LAYERS = [
 ]
 # Of no layer of the network: the 3x3 kernel with 256 channels that others measure theirs with.
 YARDSTICKS = [(256, 256, 1, 3, 1, 14)]
+
+# As wide as a vector, then narrower: in groups of 8 and 4, and of widths that are a multiple of nothing.
+NARROW = [
+    (64, 64, 4, 3, 1, 32),
+    (64, 64, 8, 3, 1, 32),
+    (64, 64, 16, 3, 1, 32),
+    *((width, width, 1, 3, 1, 32) for width in (16, 11, 15, 17, 22, 44)),
+]
 
 PAIR_LUT = (
     768 / (8 / 4),
@@ -93,9 +102,8 @@ def title(layer: tuple[int, ...]) -> str:
     return f"{shape} (yardstick)" if layer in YARDSTICKS else shape
 
 
-def measure(names: list[str], rounds: int, repeats: int) -> tuple[list[Row], float]:
+def measure(layers: list[tuple[int, ...]], names: list[str], rounds: int, repeats: int) -> tuple[list[Row], float]:
     """Rounds over all layers and kernels, so that a slow moment of the machine hits all of them alike."""
-    layers = LAYERS + YARDSTICKS
     pairs = [(layer, name) for layer in layers for name in names if kernels.supports(name, numbers(layer))]
     timings = {(layer, name): kernels.Timing(name, numbers(layer)) for layer, name in pairs}
     seconds: dict[tuple[tuple[int, ...], str, bool], list[float]] = {}
@@ -139,10 +147,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=10, help="runs of a kernel in one round")
+    parser.add_argument("--narrow", action="store_true", help="narrow layers in place of the network's")
     parser.add_argument("--json", action="store_true", help="print rows for machines instead of the table")
     options = parser.parse_args()
     names = [name for name, here in kernels.names() if here and name != "reference"]
-    rows, clock = measure(names, options.rounds, options.repeats)
+    layers = NARROW if options.narrow else LAYERS + YARDSTICKS
+    rows, clock = measure(layers, names, options.rounds, options.repeats)
     if options.json:
         print(json.dumps({"cpu": cpu_name(), "clock": clock, "rows": [asdict(row) for row in rows]}, indent=1))
     else:

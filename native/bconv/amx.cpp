@@ -65,10 +65,7 @@ class Waiting {
     row_ = row + position / row_positions_;
     x_ = position % row_positions_;
     positions_ = positions;
-    channel_ = channel;
-    channels_ = channels;
-    bits_ = bits_byte(*task_.epilogue, channel);
-    more_bits_ = bits_byte(*task_.epilogue, channel + kTileOutputs);
+    channels_ = ChannelBlocks(*task_.epilogue, channel, channels);
     done_ = 0;
   }
 
@@ -84,8 +81,8 @@ class Waiting {
     if (pixels > 0) {
       const std::size_t row = static_cast<std::size_t>(row_);
       const std::size_t pixel = row * static_cast<std::size_t>(out_w_) + static_cast<std::size_t>(x_);
-      finish_tile(*task_.shape, *task_.epilogue, steps_,
-                  {dots_ + done_ * kBlockOutputs, kBlockOutputs, pixel, row, pixels, channel_, channels_, {bits_, more_bits_}});
+      finish_tile(*task_.shape, *task_.epilogue, steps_, channels_,
+                  {dots_ + done_ * kBlockOutputs, kBlockOutputs, pixel, row, pixels});
     }
     const int passed = pixels > 0 ? pixels : row_positions_ - x_;
     done_ += passed;
@@ -100,8 +97,8 @@ class Waiting {
   const EpilogueSteps steps_;
   const std::int32_t* const dots_;
   const int out_w_, row_positions_;
-  int row_ = 0, x_ = 0, positions_ = 0, done_ = 0, channel_ = 0, channels_ = 0;
-  std::size_t bits_ = 0, more_bits_ = 0;
+  int row_ = 0, x_ = 0, positions_ = 0, done_ = 0;
+  ChannelBlocks channels_;
 };
 
 // Tiles 0 to 3 are the sums, 4 and 5 the pixels, 6 and 7 the weights.

@@ -10,7 +10,7 @@
 // compiler, so that a step (one kernel row, one word) is a straight line of vector operations. Padding costs nothing:
 // rows outside the image are skipped, and of columns only the first of a row's first pixel and the last of its last one
 // can lie outside, which the code for such tiles leaves out. dot = 2 * (n / 2 - popcount), where n counts the products
-// inside, so the counts start at n / 2 and go down.
+// inside, so the counts start at n / 2 and go down. (Where n is odd, one is added.)
 #include "bconv/avx512_any_shape.h"
 #include "bconv/avx512_tiles.h"
 
@@ -75,7 +75,8 @@ void count_plain_tile(const Tile& tile, std::int32_t* dots) {
 template <int kBlocks>
 void count_tile(const Tile& tile, bool plain, std::int32_t* dots) {
   if (!plain) return count_any_tile<kBlocks>(tile, dots);
-  return tile.pixels == 7 ? count_plain_tile<kBlocks, 7>(tile, dots) : count_plain_tile<kBlocks, 8>(tile, dots);
+  tile.pixels == 7 ? count_plain_tile<kBlocks, 7>(tile, dots) : count_plain_tile<kBlocks, 8>(tile, dots);
+  add_odd_products(tile, dots);
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ void run_carry_save(const ConvTask& task) {
   sum_triples(task, sums.triples);
   run_tiles(task, 1, [&sums](const Tile& tile, std::int32_t* dots) {
     tile.pixels == 7 ? count_tile<7>(tile, sums, dots) : count_tile<8>(tile, sums, dots);
+    add_odd_products(tile, dots);
   });
 }
 

@@ -26,9 +26,9 @@ inline int tile_pixels(int width) {
   return width < pixels ? width : pixels;
 }
 // Whether all tiles have 7 or 8 pixels and at most the first column of a row's first pixel and the last column of its
-// last one lie outside the image, in a kernel of one or three columns; and inputs are even, so that products are.
+// last one lie outside the image, in a kernel of one or three columns.
 inline bool has_plain_tiles(const ConvShape& shape) {
-  return tile_pixels(shape.out_w()) >= 7 && shape.in_per_group() % 2 == 0 &&
+  return tile_pixels(shape.out_w()) >= 7 &&
          (shape.kernel_w == 1 ? shape.pad_w == 0 : shape.kernel_w == 3 && shape.dilation_w == 1 && shape.pad_w <= 1);
 }
 

@@ -1,6 +1,7 @@
 // The way of the AVX-512 kernels through a convolution. A tile is a few neighbouring pixels of an output row and one or
 // two blocks of 16 output channels; a kernel only has to count its differing bits.
 #pragma once
+#include "bconv/ahead.h"
 #include "bconv/avx512_layout.h"
 #include "bconv/epilogue_avx512.h"
 #include "bconv/taps.h"
@@ -70,6 +71,17 @@ inline Lanes differing(__m512i activations, __m512i weights) {
 
 inline void store_dots(std::int32_t* dots, Lanes lanes) { std::memcpy(dots, &lanes, sizeof lanes); }
 
+// Plain tiles count down from half of the products, and give twice what is left: where products are odd, by one too few.
+inline void add_odd_products(const Tile& tile, std::int32_t* dots) {
+  const ConvShape& s = tile.shape;
+  if (tile.column_products() % 2 == 0) return;
+  for (int i = 0; i < tile.pixels; ++i) {
+    const TapRange columns = inside_taps(tile.x + i, s.stride_w, s.dilation_w, s.pad_w, s.kernel_w, s.in_w);
+    const std::int32_t odd = (columns.end - columns.begin) % 2;
+    for (int lane = 0; lane < tile.blocks * kLanes; ++lane) dots[i * kDotStride + lane] += odd;
+  }
+}
+
 inline int smaller(int a, int b) { return a < b ? a : b; }
 
 // Dot products and epilogue of all tiles, at most `most_blocks` blocks each. count(tile, dots) writes the tile's dot
@@ -87,6 +99,9 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
   Tile tile{s, sizes};
   tile.pixels = tile_pixels(out_w);
   begin_rows(s, *task.epilogue, task.row_begin, task.row_end);
+  const int row_tiles = (out_w + tile.pixels - 1) / tile.pixels;
+  const int all_tiles = s.groups * ((group_blocks + most_blocks - 1) / most_blocks) * row_tiles;  // of one row
+  Ahead ahead(task, (task.row_end - task.row_begin) * all_tiles);
   // Few weights: all channels of a row, then the next row, so that skip and stream are read in order. Many: all rows
   // with two blocks of weights, then the next blocks.
   const bool few = task.weights->data.size() <= kWeightsInL1;
@@ -101,7 +116,7 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           task.weights->data.as<std::uint32_t>() + static_cast<std::size_t>(first) * sizes.block_words;
       const int channel = group * s.out_per_group() + block * kLanes;
       const int channels = smaller(tile.blocks * kLanes, s.out_per_group() - block * kLanes);
-      const std::size_t bits = bits_byte(*task.epilogue, channel), more_bits = bits_byte(*task.epilogue, channel + kLanes);
+      const ChannelBlocks channel_blocks(*task.epilogue, channel, channels);
       for (int y = row; y < row + strip; ++y) {
         const TapRange inside = inside_taps(y, s.stride_h, s.dilation_h, s.pad_h, s.kernel_h, s.in_h);
         const int in_y = y * s.stride_h + inside.begin * s.dilation_h - s.pad_h;
@@ -114,11 +129,12 @@ void run_tiles(const ConvTask& task, int most_blocks, const Count& count) {
           const int fresh = tile.x + tile.pixels - x;
           const std::size_t pixel = static_cast<std::size_t>(y) * static_cast<std::size_t>(out_w) +
                                     static_cast<std::size_t>(x);
-          prefetch_tile(*task.epilogue, pixel, fresh, channel, channels);
+          prefetch_tile(*task.epilogue, pixel, fresh, channel_blocks);
+          ahead.some();
           count(static_cast<const Tile&>(tile), dots);
           const std::int32_t* from = dots + (tile.pixels - fresh) * kDotStride;
-          finish_tile(s, *task.epilogue, steps,
-                      {from, kDotStride, pixel, static_cast<std::size_t>(y), fresh, channel, channels, {bits, more_bits}});
+          finish_tile(s, *task.epilogue, steps, channel_blocks,
+                      {from, kDotStride, pixel, static_cast<std::size_t>(y), fresh});
         }
       }
     }

@@ -60,6 +60,11 @@ struct Epilogue {
   }
 };
 
+struct MemoryRange {
+  const std::uint8_t* data;
+  std::size_t bytes;
+};
+
 // One call of a kernel: output rows [row_begin, row_end) of one sample.
 struct ConvTask {
   const ConvShape* shape = nullptr;
@@ -68,6 +73,8 @@ struct ConvTask {
   const Epilogue* epilogue = nullptr;
   int row_begin = 0, row_end = 0;
   void* scratch = nullptr;                 // scratch_bytes(shape) bytes, 64-byte aligned, private to the calling thread
+  const MemoryRange* ahead = nullptr;      // what later layers will read; a kernel may ask for it in time
+  int ahead_count = 0;
 };
 
 struct Kernel {

@@ -1,7 +1,9 @@
 // The fused epilogue on sixteen channels a vector; the arithmetic is that of epilogue_scalar.h, operation by operation.
+// Where there are fewer, a mask keeps loads and stores to them.
 #pragma once
 #include "bconv/avx512_intrinsics.h"
 #include "bconv/epilogue_scalar.h"
+#include "bits/bit_runs.h"
 
 namespace ebnet {
 namespace {
@@ -11,39 +13,57 @@ struct EpilogueSteps {
   EpilogueSteps(const ConvShape& shape, const Epilogue& e)
       : any(e.stream != nullptr || e.bits != nullptr || e.row_sums != nullptr || e.dots != nullptr),
         papers(e.is_papers_unit()),
-        sixteens(e.bits == nullptr || e.bits_per_group % 16 == 0),
         bits_stride(e.bits == nullptr ? 0 : bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t)) {}
 
   bool any;                 // step is wanted
   bool papers;              // as Epilogue says
-  bool sixteens;            // groups of the bit plane start where two bytes do
   std::size_t bits_stride;  // bytes from pixel to pixel of the bit plane
 };
 
-// Where the bits of a channel start in a pixel of the bit plane, in whole bytes.
-inline std::size_t bits_byte(const Epilogue& e, int channel) {
-  if (e.bits == nullptr) return 0;
-  const BitPlace place = bit_place(channel, e.bits_per_group);
-  return place.word * sizeof(std::uint64_t) + place.bit / 8;
-}
+// Sixteen output channels from `channel` on, or fewer, and where their bits go.
+struct Sixteen {
+  Sixteen() = default;
+  EBNET_INLINE Sixteen(const Epilogue& e, int first, int count)
+      : channel(first),
+        lanes(static_cast<__mmask16>((1u << count) - 1)),
+        runs(e.bits == nullptr ? BitRuns<16>() : BitRuns<16>(first, count, e.bits_per_group)),
+        whole(count == 16 && runs.are_bytes(count)) {}
 
-// A tile: `pixels` neighbours in one row, up to 32 output channels from `channel`, [pixel][dot_stride] dot products.
+  int channel = 0;
+  __mmask16 lanes = 0;
+  BitRuns<16> runs;
+  bool whole = false;  // all sixteen, and their bits are two bytes of the bit plane
+};
+
+// Up to 32 output channels from `channel` on.
+struct ChannelBlocks {
+  ChannelBlocks() = default;
+  EBNET_INLINE ChannelBlocks(const Epilogue& e, int first, int count) : channel(first), channels(count) {
+    for (int b = 0; 16 * b < count; ++b) {
+      blocks[b] = Sixteen(e, first + 16 * b, count - 16 * b < 16 ? count - 16 * b : 16);
+    }
+  }
+
+  int channel = 0, channels = 0;
+  Sixteen blocks[2];
+};
+
+// A tile: `pixels` neighbours in one row, [pixel][dot_stride] dot products.
 struct Tile32 {
   const std::int32_t* dots;
   std::size_t dot_stride;
   std::size_t pixel, row;
-  int pixels, channel, channels;
-  std::size_t bits_bytes[2];  // of the first channel and of that 16 further on
+  int pixels;
 };
 
 // Asks for the tile's part of skip and stream before its dot products are computed: they are larger than L1, and slices
 // of a few channels are no pattern a hardware prefetcher follows.
-inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int channel, int channels) {
+inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, const ChannelBlocks& blocks) {
   constexpr std::size_t kLine = 64;
   const auto lines = [&](const void* values, std::size_t stride, StreamType type, auto prefetch) {
-    const std::size_t bytes = static_cast<std::size_t>(channels) * value_bytes(type);
+    const std::size_t bytes = static_cast<std::size_t>(blocks.channels) * value_bytes(type);
     const char* from =
-        static_cast<const char*>(values) + (pixel * stride + static_cast<std::size_t>(channel)) * value_bytes(type);
+        static_cast<const char*>(values) + (pixel * stride + static_cast<std::size_t>(blocks.channel)) * value_bytes(type);
     for (int i = 0; i < pixels; ++i, from += stride * value_bytes(type)) {
       for (std::size_t byte = 0; byte < bytes; byte += kLine) prefetch(from + byte);
     }
@@ -56,10 +76,18 @@ inline void prefetch_tile(const Epilogue& e, std::size_t pixel, int pixels, int 
   }
 }
 
-// Sixteen values of a stream, widened.
-inline __m512 load_sixteen(const void* values, StreamType type) {
-  if (type == StreamType::fp32) return _mm512_loadu_ps(values);
-  const __m256i narrow = _mm256_loadu_si256(static_cast<const __m256i*>(values));
+// Sixteen values; with kWhole not, only those of the lanes are read or written, and the others are 0.
+template <bool kWhole>
+inline __m512 load_floats(const void* values, __mmask16 lanes) {
+  return kWhole ? _mm512_loadu_ps(values) : _mm512_maskz_loadu_ps(lanes, values);
+}
+
+// The same of a stream, widened.
+template <bool kWhole>
+inline __m512 load_sixteen(const void* values, StreamType type, __mmask16 lanes) {
+  if (type == StreamType::fp32) return load_floats<kWhole>(values, lanes);
+  const __m256i narrow =
+      kWhole ? _mm256_loadu_si256(static_cast<const __m256i*>(values)) : _mm256_maskz_loadu_epi16(lanes, values);
   if (type == StreamType::fp16) return _mm512_cvtph_ps(narrow);
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
 }
@@ -72,23 +100,32 @@ inline __m256i round_to_bfloat16(__m512 values) {
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(raised, 16));
 }
 
-inline void store_sixteen(void* to, __m512 values, StreamType type) {
-  if (type == StreamType::fp32) return _mm512_storeu_ps(to, values);
+template <bool kWhole>
+inline void store_floats(void* to, __m512 values, __mmask16 lanes) {
+  kWhole ? _mm512_storeu_ps(to, values) : _mm512_mask_storeu_ps(to, lanes, values);
+}
+
+template <bool kWhole>
+inline void store_sixteen(void* to, __m512 values, StreamType type, __mmask16 lanes) {
+  if (type == StreamType::fp32) return store_floats<kWhole>(to, values, lanes);
   const __m256i narrow = type == StreamType::fp16 ? _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT)
                                                   : round_to_bfloat16(values);
-  _mm256_storeu_si256(static_cast<__m256i*>(to), narrow);
+  kWhole ? _mm256_storeu_si256(static_cast<__m256i*>(to), narrow) : _mm256_mask_storeu_epi16(to, lanes, narrow);
 }
 
 inline __m512 prelu(__m512 values, __m512 slope) {
   return _mm512_mask_mul_ps(values, _mm512_movepi32_mask(_mm512_castps_si512(values)), slope, values);
 }
 
-// kBlocks of 16 channels. kAll: every step of the paper's unit is wanted and no other, so no step is tested for in the
-// loop, nor are the types kSkip and kStream, which otherwise stand for nothing.
-template <int kBlocks, bool kAll, StreamType kSkip = StreamType::fp32, StreamType kStream = StreamType::fp32>
-inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, const Tile32& tile) {
+// kBlocks of 16 channels, all of which are whole where kWhole. kAll: every step of the paper's unit is wanted and no
+// other, so no step is tested for in the loop, nor are the types kSkip and kStream, which otherwise stand for nothing.
+template <int kBlocks, bool kWhole, bool kAll, StreamType kSkip = StreamType::fp32, StreamType kStream = StreamType::fp32>
+inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, const Sixteen* blocks,
+                          const Tile32& tile) {
   constexpr std::size_t kLanes = 16;
-  const std::size_t c = static_cast<std::size_t>(tile.channel);
+  static_assert(kWhole || kBlocks == 1, "one mask");
+  const __mmask16 lanes = blocks->lanes;
+  const std::size_t c = static_cast<std::size_t>(blocks->channel);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
   const __m512 one = _mm512_set1_ps(1.0f);
   const __m512 zero = _mm512_setzero_ps();
@@ -99,19 +136,20 @@ inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const Epilo
 #pragma GCC unroll 2
   for (std::size_t b = 0; b < kBlocks; ++b) {
     const std::size_t at = c + b * kLanes;
-    scale[b] = kAll || e.scale != nullptr ? _mm512_loadu_ps(e.scale + at) : one;
-    shift[b] = shifts ? _mm512_loadu_ps(e.shift + at) : zero;
-    after[b] = adds ? _mm512_loadu_ps(e.after + at) : zero;
-    slope[b] = kAll || e.slope != nullptr ? _mm512_loadu_ps(e.slope + at) : one;
-    bn_scale[b] = with_bits ? _mm512_loadu_ps(e.bn_scale + at) : one;
-    bn_shift[b] = with_bits ? _mm512_loadu_ps(e.bn_shift + at) : zero;
-    sum[b] = row_sums != nullptr ? _mm512_loadu_ps(row_sums + b * kLanes) : zero;
+    scale[b] = kAll || e.scale != nullptr ? load_floats<kWhole>(e.scale + at, lanes) : one;
+    shift[b] = shifts ? load_floats<kWhole>(e.shift + at, lanes) : zero;
+    after[b] = adds ? load_floats<kWhole>(e.after + at, lanes) : zero;
+    slope[b] = kAll || e.slope != nullptr ? load_floats<kWhole>(e.slope + at, lanes) : one;
+    bn_scale[b] = with_bits ? load_floats<kWhole>(e.bn_scale + at, lanes) : one;
+    bn_shift[b] = with_bits ? load_floats<kWhole>(e.bn_shift + at, lanes) : zero;
+    sum[b] = row_sums != nullptr ? load_floats<kWhole>(row_sums + b * kLanes, lanes) : zero;
   }
   // Copies, since a store of bytes may change anything the compiler does not hold in a register.
   const std::size_t dot_stride = tile.dot_stride, bits_stride = steps.bits_stride;
-  const std::size_t second_bits = tile.bits_bytes[1] - tile.bits_bytes[0];
-  std::uint8_t* bits = with_bits ? reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * bits_stride + tile.bits_bytes[0]
-                                 : nullptr;
+  std::size_t bits_bytes[kBlocks];
+#pragma GCC unroll 2
+  for (std::size_t b = 0; b < kBlocks; ++b) bits_bytes[b] = kWhole ? blocks[b].runs.first_byte() : 0;
+  std::uint8_t* bits = with_bits ? reinterpret_cast<std::uint8_t*>(e.bits) + tile.pixel * bits_stride : nullptr;
   const StreamType skip_type = kAll ? kSkip : e.skip_type;
   const StreamType stream_type = kAll ? kStream : e.stream_type;
   const std::size_t skip_stride = e.skip_stride * value_bytes(skip_type);
@@ -130,22 +168,29 @@ inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const Epilo
     for (std::size_t b = 0; b < kBlocks; ++b) {
       const __m512i dots = _mm512_loadu_si512(tile_dots + b * kLanes);
       if (!kAll && wide_dots != nullptr) {
-        _mm512_storeu_si512(wide_dots + static_cast<std::size_t>(i) * channels + b * kLanes, dots);
+        store_floats<kWhole>(wide_dots + static_cast<std::size_t>(i) * channels + b * kLanes, _mm512_castsi512_ps(dots),
+                             lanes);
       }
       __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(dots), scale[b]);
       if (shifts) value = _mm512_add_ps(value, shift[b]);
       if (!act_last) value = prelu(value, slope[b]);
       if (kAll || skip != nullptr) {
-        value = _mm512_add_ps(value, load_sixteen(skip + b * kLanes * value_bytes(skip_type), skip_type));
+        value = _mm512_add_ps(value, load_sixteen<kWhole>(skip + b * kLanes * value_bytes(skip_type), skip_type, lanes));
       }
       if (act_last) value = prelu(value, slope[b]);
       if (adds) value = _mm512_add_ps(value, after[b]);
-      if (kAll || stream != nullptr) store_sixteen(stream + b * kLanes * value_bytes(stream_type), value, stream_type);
+      if (kAll || stream != nullptr) {
+        store_sixteen<kWhole>(stream + b * kLanes * value_bytes(stream_type), value, stream_type, lanes);
+      }
       sum[b] = _mm512_add_ps(sum[b], value);
       if (with_bits) {
         const __m512 normal = _mm512_add_ps(_mm512_mul_ps(bn_scale[b], value), bn_shift[b]);
         const std::uint16_t mask = static_cast<std::uint16_t>(_mm512_cmp_ps_mask(normal, zero, _CMP_GE_OQ));
-        std::memcpy(bits + b * second_bits, &mask, sizeof mask);
+        if (kWhole) {
+          std::memcpy(bits + bits_bytes[b], &mask, sizeof mask);
+        } else {
+          blocks->runs.put(reinterpret_cast<std::uint64_t*>(bits), mask);
+        }
       }
     }
     tile_dots += dot_stride;
@@ -154,55 +199,46 @@ inline void finish_blocks(const ConvShape& shape, const Epilogue& e, const Epilo
     if (with_bits) bits += bits_stride;
   }
 #pragma GCC unroll 2
-  for (std::size_t b = 0; b < kBlocks && row_sums != nullptr; ++b) _mm512_storeu_ps(row_sums + b * kLanes, sum[b]);
+  for (std::size_t b = 0; b < kBlocks && row_sums != nullptr; ++b) {
+    store_floats<kWhole>(row_sums + b * kLanes, sum[b], lanes);
+  }
 }
 
-template <int kBlocks, StreamType kSkip>
-inline void finish_all_steps(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, const Tile32& tile) {
+template <int kBlocks, bool kWhole, StreamType kSkip>
+inline void finish_all_steps(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps,
+                             const Sixteen* blocks, const Tile32& tile) {
   switch (e.stream_type) {
     case StreamType::fp16:
-      return finish_blocks<kBlocks, true, kSkip, StreamType::fp16>(shape, e, steps, tile);
+      return finish_blocks<kBlocks, kWhole, true, kSkip, StreamType::fp16>(shape, e, steps, blocks, tile);
     case StreamType::bf16:
-      return finish_blocks<kBlocks, true, kSkip, StreamType::bf16>(shape, e, steps, tile);
+      return finish_blocks<kBlocks, kWhole, true, kSkip, StreamType::bf16>(shape, e, steps, blocks, tile);
     default:
-      return finish_blocks<kBlocks, true, kSkip, StreamType::fp32>(shape, e, steps, tile);
+      return finish_blocks<kBlocks, kWhole, true, kSkip, StreamType::fp32>(shape, e, steps, blocks, tile);
   }
 }
 
-template <int kBlocks>
-inline void finish_all_steps(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, const Tile32& tile) {
+template <int kBlocks, bool kWhole>
+inline void finish_steps(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, const Sixteen* blocks,
+                         const Tile32& tile) {
+  if (!steps.papers) return finish_blocks<kBlocks, kWhole, false>(shape, e, steps, blocks, tile);
   switch (e.skip_type) {
     case StreamType::fp16:
-      return finish_all_steps<kBlocks, StreamType::fp16>(shape, e, steps, tile);
+      return finish_all_steps<kBlocks, kWhole, StreamType::fp16>(shape, e, steps, blocks, tile);
     case StreamType::bf16:
-      return finish_all_steps<kBlocks, StreamType::bf16>(shape, e, steps, tile);
+      return finish_all_steps<kBlocks, kWhole, StreamType::bf16>(shape, e, steps, blocks, tile);
     default:
-      return finish_all_steps<kBlocks, StreamType::fp32>(shape, e, steps, tile);
+      return finish_all_steps<kBlocks, kWhole, StreamType::fp32>(shape, e, steps, blocks, tile);
   }
 }
 
-inline void finish_sixteen(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, const Tile32& tile) {
-  // Sixteen channels fill two bytes of the bit plane only where groups of it start at such places.
-  if (tile.channels == 16 && steps.sixteens && tile.channel % 16 == 0) {
-    return steps.papers ? finish_all_steps<1>(shape, e, steps, tile) : finish_blocks<1, false>(shape, e, steps, tile);
-  }
-  for (int i = 0; i < tile.pixels; ++i) {
-    for (int o = 0; o < tile.channels; ++o) {
-      finish_one(shape, e, tile.pixel + static_cast<std::size_t>(i), tile.row, tile.channel + o,
-                 tile.dots[static_cast<std::size_t>(i) * tile.dot_stride + static_cast<std::size_t>(o)]);
-    }
-  }
-}
-
-inline void finish_tile(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps, Tile32 tile) {
+inline void finish_tile(const ConvShape& shape, const Epilogue& e, const EpilogueSteps& steps,
+                        const ChannelBlocks& channels, Tile32 tile) {
   if (!steps.any) return;
-  if (tile.channels == 32 && steps.papers && steps.sixteens && tile.channel % 16 == 0) {
-    return finish_all_steps<2>(shape, e, steps, tile);
-  }
-  for (const int last = tile.channel + tile.channels; tile.channel < last; tile.channel += 16, tile.dots += 16) {
-    tile.channels = last - tile.channel < 16 ? last - tile.channel : 16;
-    finish_sixteen(shape, e, steps, tile);
-    tile.bits_bytes[0] = tile.bits_bytes[1];
+  const Sixteen* blocks = channels.blocks;
+  if (blocks[0].whole && blocks[1].whole) return finish_steps<2, true>(shape, e, steps, blocks, tile);
+  for (int left = channels.channels; left > 0; left -= 16, ++blocks, tile.dots += 16) {
+    blocks->whole ? finish_steps<1, true>(shape, e, steps, blocks, tile)
+                  : finish_steps<1, false>(shape, e, steps, blocks, tile);
   }
 }
 

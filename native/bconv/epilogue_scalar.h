@@ -1,5 +1,4 @@
-// The fused epilogue, one value at a time: the specification of the arithmetic, and the path for odd channels of the
-// vector epilogues.
+// The fused epilogue, one value at a time: the specification of the arithmetic.
 //
 //   v = float(dot) * scale;  v = v + shift;  v = signbit(v) ? slope * v : v;  v = v + skip;  r = v + after;
 //   stream = r, rounded;  row_sums += r;  bit = (bn_scale * r + bn_shift >= 0)
@@ -17,19 +16,6 @@
 
 namespace ebnet {
 namespace {
-
-// Where the bit of a channel lives inside one pixel of a bit plane.
-struct BitPlace {
-  std::size_t word;
-  unsigned bit;
-};
-
-inline BitPlace bit_place(int channel, int per_group) {
-  const int inside = channel % per_group;
-  const std::size_t words = static_cast<std::size_t>((per_group + 63) / 64);
-  return {static_cast<std::size_t>(channel / per_group) * words + static_cast<std::size_t>(inside / 64),
-          static_cast<unsigned>(inside % 64)};
-}
 
 // Bits are or-ed in and sums added up, so a kernel clears them for its rows before the first tile.
 inline void begin_rows(const ConvShape& shape, const Epilogue& e, int row_begin, int row_end) {

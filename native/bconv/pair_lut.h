@@ -51,6 +51,7 @@
 // Channels that are not a multiple of 4: bits past the last are 0 on both sides and count as agreeing, so each tap
 // inside the image adds `extra` = 4 * nibbles - channels too much, which the pixel's starting value takes off.
 #pragma once
+#include "bconv/ahead.h"
 #include "bconv/pair_lut_epilogue.h"
 #include "bconv/pair_lut_sums.h"
 #include "bconv/taps.h"
@@ -273,7 +274,7 @@ void run_tile(const ConvTask& task, const Line& line, bool whole, int x, int pix
   }
 }
 
-void run_strip(const ConvTask& task, const Layout& layout, bool whole, const Strip& strip) {
+void run_strip(const ConvTask& task, const Layout& layout, bool whole, const Strip& strip, Ahead& ahead) {
   const ConvShape& s = *task.shape;
   std::uint16_t* codes = static_cast<std::uint16_t*>(task.scratch);
   std::uint8_t* weights = static_cast<std::uint8_t*>(task.scratch) + layout.codes_bytes;
@@ -303,6 +304,7 @@ void run_strip(const ConvTask& task, const Layout& layout, bool whole, const Str
         const int pixel = layout.flat ? strip.pixel : (strip.row + r) * s.out_w();
         for (int x = 0; x < strip.line_pixels; x += kTilePixels) {
           const int pixels = strip.line_pixels - x < kTilePixels ? strip.line_pixels - x : kTilePixels;
+          ahead.some();
           run_tile(task, line, whole, x, pixels, pixel, strip.row + r, channels, blocks);
         }
       }
@@ -315,17 +317,20 @@ void run(const ConvTask& task, int most_blocks) {
   const Layout layout(s, {kLanes, kTile}, most_blocks);
   const bool whole = is_whole(s, *task.epilogue);
   clear_rows(s, *task.epilogue, whole, task.row_begin, task.row_end);
+  const int pixels = (task.row_end - task.row_begin) * s.out_w();
+  const int tile_pixels = layout.flat || s.out_w() > kTilePixels ? kTilePixels : s.out_w();
+  Ahead ahead(task, pixels / tile_pixels * s.groups * layout.blocks / layout.tile_blocks);
   if (layout.flat) {
     const int end = task.row_end * s.out_w();
     for (int pixel = task.row_begin * s.out_w(); pixel < end; pixel += layout.line_pixels) {
-      const int pixels = end - pixel < layout.line_pixels ? end - pixel : layout.line_pixels;
-      run_strip(task, layout, whole, {pixel / s.out_w(), 1, pixel, pixels});
+      const int some = end - pixel < layout.line_pixels ? end - pixel : layout.line_pixels;
+      run_strip(task, layout, whole, {pixel / s.out_w(), 1, pixel, some}, ahead);
     }
     return;
   }
   for (int row = task.row_begin; row < task.row_end; row += layout.line_rows) {
     const int rows = task.row_end - row < layout.line_rows ? task.row_end - row : layout.line_rows;
-    run_strip(task, layout, whole, {row, rows, 0, s.out_w()});
+    run_strip(task, layout, whole, {row, rows, 0, s.out_w()}, ahead);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "bconv/epilogue_scalar.h"
 #include "bconv/pair_lut_layout.h"
 #include "bconv/stream_vectors.h"
+#include "bits/bit_runs.h"
 
 namespace ebnet::pair_lut {
 namespace {
@@ -22,9 +23,11 @@ using namespace vectors;
 
 constexpr float kTwoTo23 = 8388608.0f;
 
+constexpr int kTogether = 16;  // channels of a whole block that are finished together
+
 // Whether every block is whole and wants every step, as in the body of a network.
 inline bool is_whole(const ConvShape& shape, const Epilogue& e) {
-  return e.is_papers_unit() && e.bits_per_group % 16 == 0 && shape.out_per_group() % kLanes == 0;
+  return e.is_papers_unit() && e.bits_per_group % kTogether == 0 && shape.out_per_group() % kTogether == 0;
 }
 
 // Clears what is not written as a whole. The sums of whole blocks begin with a row's first pixel, and their bits fill
@@ -42,19 +45,15 @@ struct ChannelBlock {
   ChannelBlock() = default;
   ChannelBlock(const ConvShape& shape, const Epilogue& e, int first, int count) : channel(first), channels(count) {
     if (e.bits == nullptr) return;
-    bits_stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group) * sizeof(std::uint64_t);
-    whole_bytes = e.bits_per_group % 8 == 0 && first % 8 == 0;
-    for (int eight = 0; whole_bytes && 8 * eight < count; ++eight) {
-      const BitPlace place = bit_place(first + 8 * eight, e.bits_per_group);
-      bits[eight] =
-          reinterpret_cast<std::uint8_t*>(e.bits) + place.word * sizeof(std::uint64_t) + place.bit / 8;
+    bits_stride = bit_words_per_pixel(shape.out_channels, e.bits_per_group);
+    for (int eight = 0; 8 * eight < count; ++eight) {
+      runs[eight] = BitRuns<8>(first + 8 * eight, count - 8 * eight < 8 ? count - 8 * eight : 8, e.bits_per_group);
     }
   }
 
   int channel = 0, channels = 0;
-  bool whole_bytes = true;              // eight channels fill one byte of the bit plane
-  std::size_t bits_stride = 0;          // bytes from pixel to pixel
-  std::uint8_t* bits[kLanes / 8] = {};  // the bytes of the sample's first pixel
+  std::size_t bits_stride = 0;  // words from pixel to pixel
+  BitRuns<8> runs[kLanes / 8];  // of eight channels each
 };
 
 // A tile: `pixels` neighbours in one row.
@@ -88,82 +87,66 @@ constexpr std::uint16_t kUpperOfTwoTo23 = 0x4B00;
 
 EBNET_INLINE Floats prelu(Floats value, Floats slope) { return choose_by_sign(value, slope * value, value); }
 
-// A whole block with every step of the epilogue: pixel by pixel, parameters from L1. From a count to a bit it is a
-// chain of some forty cycles, of which the CPU overlaps too few by itself: each step is taken for all channels before
-// the next, and the bits are made of the pixel before, whose values are there already.
+// kTogether channels from the block's channel `offset` on with every step of the epilogue: all that is the same for their
+// pixels fits the registers of AVX2, ten of sixteen, and loads are what the CPU has least of.
 template <typename Skip, typename Result>
-inline void finish_block(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile) {
-  const std::size_t c = static_cast<std::size_t>(block.channel);
-  const float* const scale = e.scale + c;
-  const float* const slope = e.slope + c;
-  const float* const bn_scale = e.bn_scale + c;
-  float bn_shift[kLanes];
+inline void finish_whole(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile,
+                         int offset) {
+  constexpr int kVectors = kTogether / kFloats;
+  const std::size_t c = static_cast<std::size_t>(block.channel + offset);
   float* const row_sums = e.row_sums + tile.row * static_cast<std::size_t>(shape.out_channels) + c;
-  Floats sums[4], values[4], normal[4];
+  Floats scale[kVectors], slope[kVectors], bn_scale[kVectors], bn_shift[kVectors], sums[kVectors];
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; ++v) {
-    store(bn_shift + kFloats * v, load<Floats>(e.bn_shift + c + kFloats * v) + Floats{});
-    sums[v] = tile.begins_row ? Floats{} : load<Floats>(row_sums + kFloats * v);
+  for (int v = 0; v < kVectors; ++v) {
+    const std::size_t at = c + static_cast<std::size_t>(v * kFloats);
+    scale[v] = kept(load<Floats>(e.scale + at));
+    slope[v] = kept(load<Floats>(e.slope + at));
+    bn_scale[v] = kept(load<Floats>(e.bn_scale + at));
+    bn_shift[v] = kept(load<Floats>(e.bn_shift + at) + Floats{});
+    sums[v] = tile.begins_row ? Floats{} : load<Floats>(row_sums + v * kFloats);
   }
   const std::size_t skip_step = e.skip_stride * Skip::kBytes, stream_step = e.stream_stride * Result::kBytes;
+  const std::size_t bits_step = block.bits_stride * sizeof(std::uint64_t);
   const auto* skip = static_cast<const std::uint8_t*>(e.skip) + tile.pixel * skip_step + c * Skip::kBytes;
   auto* stream = static_cast<std::uint8_t*>(e.stream) + tile.pixel * stream_step + c * Result::kBytes;
-  const std::size_t bits_stride = block.bits_stride;
-  std::uint8_t* bits[kLanes / 16];
-#pragma GCC unroll 2
-  for (int half = 0; half < kLanes / 16; ++half) bits[half] = block.bits[2 * half] + tile.pixel * bits_stride;
-  const std::uint16_t* twice = tile.twice;
+  auto* bits = reinterpret_cast<std::uint8_t*>(e.bits) + block.runs[offset / 8].first_byte() + tile.pixel * bits_step;
+  const std::uint16_t* twice = tile.twice + offset;
   const float* starts = tile.starts;
-  const auto make_values = [&]() __attribute__((always_inline)) {
+  for (int left = tile.pixels; left > 0; --left, twice += kLanes, ++starts) {
     const Floats start = all_floats(*starts);
-    const Words first = load<Words>(twice), second = load<Words>(twice + kLanes / 2);
+    Floats values[kVectors], normal[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = start - under(v < 2 ? first : second, kUpperOfTwoTo23, v % 2 == 1);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] *= load<Floats>(scale + kFloats * v);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] = prelu(values[v], load<Floats>(slope + kFloats * v));
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) values[v] += Skip::read(skip + kFloats * v * Skip::kBytes);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      Result::write(stream + kFloats * v * Result::kBytes, values[v]);
-      sums[v] += values[v];
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] = start - under(load<Words>(twice + v / 2 * (kLanes / 2)), kUpperOfTwoTo23, v % 2 == 1);
     }
-    twice += kLanes;
-    ++starts;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) values[v] = prelu(values[v] * scale[v], slope[v]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      values[v] += Skip::read(skip + v * kFloats * Skip::kBytes);
+      Result::write(stream + v * kFloats * Result::kBytes, values[v]);
+      sums[v] += values[v];
+      normal[v] = bn_scale[v] * values[v] + bn_shift[v];
+    }
+    const std::uint16_t signs = not_negative(normal);
+    std::memcpy(bits, &signs, sizeof signs);
     skip += skip_step;
     stream += stream_step;
-  };
-  const auto make_bits = [&]() __attribute__((always_inline)) {
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      normal[v] = load<Floats>(bn_scale + kFloats * v) * values[v] + load<Floats>(bn_shift + kFloats * v);
-    }
-    const std::uint32_t signs = not_negative(normal);
-#pragma GCC unroll 2
-    for (int half = 0; half < kLanes / 16; ++half, bits[half - 1] += bits_stride) {
-      const auto sixteen = static_cast<std::uint16_t>(signs >> (16 * half));
-      std::memcpy(bits[half], &sixteen, sizeof sixteen);
-    }
-  };
-  make_values();
-  for (int left = tile.pixels; left > 1; --left) {
-    make_bits();
-    make_values();
+    bits += bits_step;
   }
-  make_bits();
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; ++v) store(row_sums + kFloats * v, sums[v]);
+  for (int v = 0; v < kVectors; ++v) store(row_sums + v * kFloats, sums[v]);
 }
 
-// Eight channels from the block's channel `offset` on, a multiple of eight, with those steps that are wanted.
-template <typename Skip, typename Result>
+// Up to eight channels from the block's channel `offset` on, a multiple of eight, with those steps that are wanted;
+// kWhole: all eight, whose loads and stores need not be kept to them.
+template <typename Skip, typename Result, bool kWhole>
 inline void finish_eight(const ConvShape& shape, const Epilogue& e, const ChannelBlock& block, const Tile& tile,
                          int offset) {
   const std::size_t c = static_cast<std::size_t>(block.channel + offset);
   const std::size_t channels = static_cast<std::size_t>(shape.out_channels);
   constexpr int kVectors = 8 / kFloats;
+  const auto lanes = [&](int v) { return kWhole ? kFloats : block.channels - offset - v * kFloats; };
   const Floats one = all_floats(1.0f);
   Floats scale[kVectors], shift[kVectors], slope[kVectors], after[kVectors];
   Floats bn_scale[kVectors], bn_shift[kVectors], sums[kVectors];
@@ -171,16 +154,22 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v) {
     const std::size_t at = c + static_cast<std::size_t>(v * kFloats);
-    scale[v] = e.scale != nullptr ? load<Floats>(e.scale + at) : one;
-    shift[v] = e.shift != nullptr ? load<Floats>(e.shift + at) : Floats{};
-    slope[v] = e.slope != nullptr ? load<Floats>(e.slope + at) : one;
-    after[v] = e.after != nullptr ? load<Floats>(e.after + at) : Floats{};
-    bn_scale[v] = e.bits != nullptr ? load<Floats>(e.bn_scale + at) : one;
-    bn_shift[v] = e.bits != nullptr ? load<Floats>(e.bn_shift + at) + Floats{} : Floats{};
-    sums[v] = row_sums != nullptr ? load<Floats>(row_sums + v * kFloats) : Floats{};
+    const auto parameters = [&](const float* values, Floats otherwise) {
+      return values != nullptr ? load_first<kWhole>(values + at, lanes(v)) : otherwise;
+    };
+    scale[v] = parameters(e.scale, one);
+    shift[v] = parameters(e.shift, Floats{});
+    slope[v] = parameters(e.slope, one);
+    after[v] = parameters(e.after, Floats{});
+    bn_scale[v] = parameters(e.bits != nullptr ? e.bn_scale : nullptr, one);
+    bn_shift[v] = parameters(e.bits != nullptr ? e.bn_shift : nullptr, Floats{}) + Floats{};
+    sums[v] = row_sums != nullptr ? load_first<kWhole>(row_sums + v * kFloats, lanes(v)) : Floats{};
   }
   const auto* skip = static_cast<const std::uint8_t*>(e.skip);
   auto* stream = static_cast<std::uint8_t*>(e.stream);
+  const BitRuns<8>& runs = block.runs[offset / 8];
+  std::uint8_t* const byte =
+      kWhole && runs.are_bytes(8) ? reinterpret_cast<std::uint8_t*>(e.bits) + runs.first_byte() : nullptr;
   for (int i = 0; i < tile.pixels; ++i) {
     const std::size_t pixel = tile.pixel + static_cast<std::size_t>(i);
     Floats normal[kVectors];
@@ -192,42 +181,51 @@ inline void finish_eight(const ConvShape& shape, const Epilogue& e, const Channe
       const bool upper = channel / kFloats % 2 == 1;
       const Floats dot = all_floats(tile.starts[i]) -
                          (upper ? under(counts, kUpperOfTwoTo23, true) : under(counts, kUpperOfTwoTo23, false));
-      if (e.dots != nullptr) store(e.dots + pixel * channels + at, rounded(dot));
+      if (e.dots != nullptr) {
+        store_first<kWhole>(e.dots + pixel * channels + at, reinterpret_cast<Floats>(rounded(dot)), lanes(v));
+      }
       Floats value = dot * scale[v];
       if (e.shift != nullptr) value += shift[v];
       if (!e.act_last) value = prelu(value, slope[v]);
-      if (skip != nullptr) value += Skip::read(skip + (pixel * e.skip_stride + at) * Skip::kBytes);
+      if (skip != nullptr) {
+        value += Skip::template read_first<kWhole>(skip + (pixel * e.skip_stride + at) * Skip::kBytes, lanes(v));
+      }
       if (e.act_last) value = prelu(value, slope[v]);
       if (e.after != nullptr) value += after[v];
-      if (stream != nullptr) Result::write(stream + (pixel * e.stream_stride + at) * Result::kBytes, value);
+      if (stream != nullptr) {
+        Result::template write_first<kWhole>(stream + (pixel * e.stream_stride + at) * Result::kBytes, value, lanes(v));
+      }
       sums[v] += value;
       normal[v] = bn_scale[v] * value + bn_shift[v];
     }
-    if (e.bits != nullptr) block.bits[offset / 8][pixel * block.bits_stride] = not_negative_eight(normal);
+    if (e.bits == nullptr) continue;
+    if (byte != nullptr) {
+      byte[pixel * block.bits_stride * sizeof(std::uint64_t)] = not_negative_eight(normal);
+    } else {
+      runs.put(e.bits + pixel * block.bits_stride, not_negative_eight(normal));
+    }
   }
   if (row_sums == nullptr) return;
 #pragma GCC unroll 2
-  for (int v = 0; v < kVectors; ++v) store(row_sums + v * kFloats, sums[v]);
+  for (int v = 0; v < kVectors; ++v) store_first<kWhole>(row_sums + v * kFloats, sums[v], lanes(v));
 }
 
 // `whole` as is_whole says.
 inline void finish_tile(const ConvShape& shape, const Epilogue& e, bool whole, const ChannelBlock& block,
                         const Tile& tile) {
   if (e.stream == nullptr && e.bits == nullptr && e.row_sums == nullptr && e.dots == nullptr) return;
-  int offset = 0;
   with_streams(e.skip_type, e.stream_type, [&](auto skip, auto result) {
-    if (whole) return finish_block<decltype(skip), decltype(result)>(shape, e, block, tile);
-    for (; block.whole_bytes && offset + 8 <= block.channels; offset += 8) {
-      finish_eight<decltype(skip), decltype(result)>(shape, e, block, tile, offset);
+    using Skip = decltype(skip);
+    using Result = decltype(result);
+    for (int offset = 0; whole && offset < block.channels; offset += kTogether) {
+      finish_whole<Skip, Result>(shape, e, block, tile, offset);
+    }
+    if (whole) return;
+    for (int offset = 0; offset < block.channels; offset += 8) {
+      block.channels - offset >= 8 ? finish_eight<Skip, Result, true>(shape, e, block, tile, offset)
+                                   : finish_eight<Skip, Result, false>(shape, e, block, tile, offset);
     }
   });
-  if (whole) return;
-  for (int i = 0; i < tile.pixels; ++i) {
-    for (int o = offset; o < block.channels; ++o) {
-      const int dot = static_cast<int>(tile.starts[i] - kTwoTo23) - tile.twice[i * kLanes + count_of(o, kLanes)];
-      finish_one(shape, e, tile.pixel + static_cast<std::size_t>(i), tile.row, block.channel + o, dot);
-    }
-  }
 }
 
 }  // namespace

@@ -22,6 +22,29 @@ struct Stream {
     const Unsigned bits = reinterpret_cast<Unsigned>(singles);
     store_upper_halves(values, bits + 0x7FFF + (bits >> 16 & 1));
   }
+
+  // The first `lanes` values alone, any number of them: kWhole says that they are a vector or more.
+  template <bool kWhole>
+  static EBNET_INLINE Floats read_first(const std::uint8_t* values, int lanes) {
+    if constexpr (kWhole) return read(values);
+    if constexpr (kType == StreamType::fp32) return load_first<false>(values, lanes);
+    std::uint8_t some[kFloats * kBytes] = {};
+    copy_first(some, values, lanes);
+    return read(some);
+  }
+
+  template <bool kWhole>
+  static EBNET_INLINE void write_first(std::uint8_t* values, Floats singles, int lanes) {
+    if constexpr (kWhole) return write(values, singles);
+    if constexpr (kType == StreamType::fp32) return store_first<false>(values, singles, lanes);
+    std::uint8_t some[kFloats * kBytes];
+    write(some, singles);
+    copy_first(values, some, lanes);
+  }
+
+  static EBNET_INLINE void copy_first(std::uint8_t* to, const std::uint8_t* from, int lanes) {
+    for (int lane = 0; lane < kFloats && lane < lanes; ++lane) std::memcpy(to + lane * kBytes, from + lane * kBytes, kBytes);
+  }
 };
 
 // run(Stream of the skip, Stream of the result), as types.

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/vectors/here.h"
-#include "bits/planes.h"
+#include "bits/bit_runs.h"
 
 namespace ebnet {
 namespace {
@@ -23,30 +23,45 @@ using vectors::load;
 using vectors::store;
 constexpr int kTogether = 16;
 
-// kTogether channels of all pixels, with instructions that every such CPU has: parameters and sums stay in registers.
-// Their bits are two bytes of a word, bit_stride bytes apart.
-void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, const float* bn_scale,
-                      const float* bn_shift, std::uint8_t* bits, std::size_t bit_stride, float* sums) {
-  Floats scale[4], shift[4], totals[4];
+// Up to kTogether channels of all pixels, with instructions that every such CPU has: parameters and sums stay in
+// registers. Where there are fewer, loads are of copies, and what lies past them counts for nothing.
+void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, int channels, const float* bn_scale,
+                      const float* bn_shift, const BitRuns<kTogether>& runs, std::uint64_t* bits, std::size_t bit_stride,
+                      float* sums) {
+  const std::size_t bytes = static_cast<std::size_t>(channels) * sizeof(float);
+  const bool all = channels == kTogether, two_bytes = all && runs.are_bytes(channels);
+  float copy[kTogether] = {};
+  const auto first = [&](const float* values) {
+    if (all) return values;
+    std::memcpy(copy, values, bytes);
+    return static_cast<const float*>(copy);
+  };
+  Floats scale[4], shift[4], totals[4] = {};
+  const auto load_all = [&](const float* values, Floats* to) {
+    values = first(values);
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; ++v) {
-    scale[v] = load<Floats>(bn_scale + 4 * v);
-    shift[v] = load<Floats>(bn_shift + 4 * v);
-    totals[v] = sums != nullptr ? load<Floats>(sums + 4 * v) : Floats{};
-  }
+    for (int v = 0; v < 4; ++v) to[v] = load<Floats>(values + 4 * v);
+  };
+  load_all(bn_scale, scale);
+  load_all(bn_shift, shift);
+  if (sums != nullptr) load_all(sums, totals);
   for (int pixel = 0; pixel < pixels; ++pixel, input += input_stride, bits += bit_stride) {
+    const float* values = first(input);
     Floats normal[4];
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
-      const Floats value = load<Floats>(input + 4 * v);
+      const Floats value = load<Floats>(values + 4 * v);
       totals[v] += value;
       normal[v] = scale[v] * value + shift[v];
     }
-    const auto signs = static_cast<std::uint16_t>(vectors::not_negative(normal));
-    std::memcpy(bits, &signs, sizeof signs);
+    const std::uint16_t signs = vectors::not_negative(normal);
+    if (two_bytes) {
+      std::memcpy(reinterpret_cast<std::uint8_t*>(bits) + runs.first_byte(), &signs, sizeof signs);
+    } else {
+      runs.put(bits, signs);
+    }
   }
-#pragma GCC unroll 4
-  for (int v = 0; v < 4 && sums != nullptr; ++v) store(sums + 4 * v, totals[v]);
+  if (sums != nullptr) std::memcpy(sums, totals, bytes);
 }
 #endif
 
@@ -55,14 +70,13 @@ void binarize_sixteen(const float* input, std::size_t input_stride, int pixels, 
 void binarize(const float* input, std::size_t input_stride, int pixels, int channels, int per_group,
               const float* bn_scale, const float* bn_shift, std::uint64_t* bits, float* sums) {
 #ifdef EBNET_VECTORS_HERE
-  if (bits != nullptr && per_group % kTogether == 0) {
+  if (bits != nullptr) {
     const std::size_t words = bit_words_per_pixel(channels, per_group);
     if (per_group % 64 != 0) std::memset(bits, 0, words * static_cast<std::size_t>(pixels) * sizeof *bits);
     for (int c = 0; c < channels; c += kTogether) {
-      const auto word = static_cast<std::size_t>(c / per_group * ((per_group + 63) / 64) + c % per_group / 64);
-      auto* place = reinterpret_cast<std::uint8_t*>(bits + word) + c % per_group % 64 / 8;
-      binarize_sixteen(input + c, input_stride, pixels, bn_scale + c, bn_shift + c, place, words * sizeof *bits,
-                       sums != nullptr ? sums + c : nullptr);
+      const int some = channels - c < kTogether ? channels - c : kTogether;
+      binarize_sixteen(input + c, input_stride, pixels, some, bn_scale + c, bn_shift + c, BitRuns<kTogether>(c, some, per_group),
+                       bits, words, sums != nullptr ? sums + c : nullptr);
     }
     return;
   }

@@ -49,7 +49,7 @@ class Executor {
   void load_bytes(const Images& images, int first, int count);
   [[noreturn]] static void fail_not_finite(int first, int count);
   void binary(std::size_t index, int count);
-  void prefetch_next(std::size_t index);
+  int weights_ahead(std::size_t index, MemoryRange* ranges);
   void binarize_input(std::size_t index, int count);
   void choose_expert(std::size_t index, int slot);
   void save(std::size_t index, int first, int count, int batch, const Record& record);

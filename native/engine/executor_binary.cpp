@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "bits/binarize.h"
+#include "engine/ahead.h"
 #include "engine/executor.h"
 #include "engine/linear_rows.h"
 
@@ -75,12 +76,19 @@ void Executor::choose_expert(std::size_t index, int slot) {
   }
 }
 
-// Weights come from far away where other work has passed through the caches since the last image. So the next layer's are
-// fetched while this one computes. Its expert is not known yet, but images that follow one another often choose alike.
-void Executor::prefetch_next(std::size_t index) {
+// Weights come from far away where other work has passed through the caches since the last image. So the next binary
+// layer's are fetched while this one computes, and a part of those of real layers. Its expert is not known yet, but images
+// that follow one another often choose alike. Up to kMostAhead + 1 ranges; how many.
+int Executor::weights_ahead(std::size_t index, MemoryRange* ranges) {
+  MemoryRange* end = ranges;
   for (std::size_t next = index + 1; next < plan_.ops.size(); ++next) {
-    if (plan_.ops[next].experts != nullptr) return plan_.ops[next].experts->prefetch(workspace_.last_chosen[next]);
+    if (plan_.ops[next].experts == nullptr) continue;
+    const MemoryRange expert = plan_.ops[next].experts->range(workspace_.last_chosen[next]);
+    if (expert.bytes > 0) *end++ = expert;
+    break;
   }
+  end = std::copy(model_.ahead[index].begin(), model_.ahead[index].end(), end);
+  return static_cast<int>(end - ranges);
 }
 
 void Executor::binary(std::size_t index, int count) {
@@ -95,7 +103,8 @@ void Executor::binary(std::size_t index, int count) {
     workspace_.weights[z(slot)] = &planned.experts->expert(workspace_.chosen[z(slot)], workspace_.scratch(0));
   }
   workspace_.last_chosen[index] = workspace_.chosen[z(count - 1)];
-  prefetch_next(index);
+  MemoryRange ahead[kMostAhead + 1];
+  const int ahead_count = weights_ahead(index, ahead);
   std::iota(workspace_.order.begin(), workspace_.order.begin() + count, 0);
   std::stable_sort(workspace_.order.begin(), workspace_.order.begin() + count, [&](int a, int b) { return workspace_.chosen[z(a)] < workspace_.chosen[z(b)]; });
 
@@ -135,6 +144,10 @@ void Executor::binary(std::size_t index, int count) {
     task.row_begin = begin;
     task.row_end = end;
     task.scratch = workspace_.scratch(thread);
+    if (begin == 0 && slot == workspace_.order[z(count - 1)]) {  // one of all pieces, the last image's
+      task.ahead = ahead;
+      task.ahead_count = ahead_count;
+    }
     planned.kernel->run(task);
   });
 }

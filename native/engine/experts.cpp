@@ -91,11 +91,10 @@ const PackedWeights& ExpertLayout::expert(int index, std::uint8_t* staging) {
   return packed_[i];
 }
 
-void ExpertLayout::prefetch(int index) const {
+MemoryRange ExpertLayout::range(int index) const {
   const auto i = static_cast<std::size_t>(index);
-  if (!ready_[i].load(std::memory_order_acquire)) return;
-  const AlignedBytes& bytes = packed_[i].data;
-  for (std::size_t at = 0; at < bytes.size(); at += kAlignment) __builtin_prefetch(bytes.data() + at, 0, 2);
+  if (!ready_[i].load(std::memory_order_acquire)) return {nullptr, 0};
+  return {packed_[i].data.data(), packed_[i].data.size()};
 }
 
 ExpertLayout& Experts::layout(const Kernel& kernel) const {

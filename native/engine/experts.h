@@ -52,8 +52,8 @@ class ExpertLayout {
 
   // An expert, laid out now where it was not yet; its canonical bits then pass through `staging`.
   const PackedWeights& expert(int index, std::uint8_t* staging);
-  // Asks the memory for an expert that will probably be wanted soon. One that is not laid out is left alone.
-  void prefetch(int index) const;
+  // Where an expert lies; one that is not laid out lies nowhere.
+  MemoryRange range(int index) const;
 
  private:
   const ExpertBits& bits_;

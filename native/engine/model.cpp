@@ -5,6 +5,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "engine/ahead.h"
 #include "engine/error.h"
 #include "engine/fields.h"
 #include "engine/json.h"
@@ -227,6 +228,7 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   WeightReader reader(source, file, model.preprocessing);
   for (const Op& op : model.program.ops) model.weights.push_back(reader.read(op));
   file.check_all_taken();
+  model.ahead = real_weights_ahead(model.program, model.weights);
   return model;
 }
 

@@ -62,6 +62,7 @@ struct OpWeights {
 struct Model {
   Program program;
   std::vector<OpWeights> weights;
+  std::vector<std::vector<MemoryRange>> ahead;  // per op, see ahead.h
   Preprocessing preprocessing;
   std::vector<std::string> labels;  // one per class, or none
   Isa isa = Isa::reference;

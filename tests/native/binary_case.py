@@ -56,7 +56,7 @@ def shapes(draw: st.DrawFn, most: int = 96, least_out: int = 1, sizes: tuple[int
     Groups have at most `most` channels, or `least_out` and a few more of output.
     """
     groups = draw(st.sampled_from([1, 2, 3, 4, 8]))
-    channels = st.one_of(st.sampled_from([1, 2, 8, 16, 24, 32, 48, 64, 96]), st.integers(1, most))
+    channels = st.one_of(st.sampled_from([1, 2, 4, 8, 11, 16, 17, 22, 24, 32, 44, 48, 64, 96]), st.integers(1, most))
     kernel = st.sampled_from(sizes)
     outputs = channels if least_out == 1 else st.integers(least_out, max(most, least_out + 40))
     step = st.sampled_from([1, 2])
@@ -84,17 +84,17 @@ def shapes(draw: st.DrawFn, most: int = 96, least_out: int = 1, sizes: tuple[int
 
 @st.composite
 def plain_shapes(draw: st.DrawFn) -> Shape:
-    """Kernels of one or three columns, rows of seven pixels or more, even inputs: there kernels have plain tiles."""
+    """Kernels of one or three columns, rows of seven pixels or more: there kernels have plain tiles."""
     groups = draw(st.sampled_from([1, 2, 4]))
     kernel_w = draw(st.sampled_from([1, 3]))
     # A kernel of one column takes its three words for a carry-save step from one pixel.
-    inputs = st.sampled_from([2, 6, 16, 32, 34, 64, 70] if kernel_w == 3 else [66, 96, 100, 128, 160, 250])
+    inputs = st.sampled_from([2, 6, 8, 11, 16, 32, 34, 64, 70] if kernel_w == 3 else [65, 66, 96, 100, 128, 160, 250])
     kernel_h, dilation_h = draw(st.sampled_from([1, 3])), draw(st.sampled_from([1, 2]))
     stride_w, pad_w = draw(st.sampled_from([1, 2])), draw(st.integers(0, kernel_w // 2))
     out_w = draw(st.sampled_from([7, 8, 9, 13, 14, 16, 17]))
     return Shape(
         groups * draw(inputs),
-        groups * draw(st.sampled_from([1, 16, 20, 32, 48, 64])),
+        groups * draw(st.sampled_from([1, 4, 8, 11, 16, 20, 32, 44, 48, 64])),
         groups,
         kernel_h,
         kernel_w,

@@ -55,6 +55,17 @@ NETWORK = [
     (1024, 1024, 16, 3, 1, 2, 7),
     (1024, 1024, 1, 1, 1, 2, 7),
 ]
+# Narrow groups and widths that fill no vector.
+NARROW = [
+    (64, 32, 4, 3, 1, 4, 32),
+    (32, 32, 4, 3, 1, 4, 32),
+    (16, 16, 4, 3, 2, 5, 32),
+    (11, 11, 1, 3, 1, 4, 32),
+    (11, 22, 1, 3, 2, 5, 32),
+    (15, 15, 1, 3, 1, 4, 16),
+    (34, 17, 1, 1, 1, 4, 16),
+    (88, 44, 2, 3, 1, 4, 16),
+]
 # So large that kernels cut them into strips of rows, with few and with many weights a group.
 STRIPS = [
     (128, 72, 1, 1, 1, 9, 56),
@@ -184,7 +195,7 @@ def test_a_narrow_stream_is_rounded_where_it_is_stored(kernel: tuple[str, Runner
     assert_equal(result, expected)
 
 
-@pytest.mark.parametrize("layer", NETWORK + STRIPS, ids=str)
+@pytest.mark.parametrize("layer", NETWORK + NARROW + STRIPS, ids=str)
 def test_a_kernel_equals_the_reference_on_the_network(kernel: tuple[str, Runner], layer: tuple[int, ...]) -> None:
     name, run = kernel
     inputs, outputs, groups, size, stride, height, width = layer

@@ -36,7 +36,8 @@ EBNET_INLINE Bytes look_up(Bytes table, const std::uint8_t* index) {
 }
 
 // A value that stays in its register. (By value: what an asm statement changes in place, the compiler stores as well.)
-EBNET_INLINE Bytes kept(Bytes value) {
+template <typename Vector>
+EBNET_INLINE Vector kept(Vector value) {
   asm("" : "+x"(value));
   return value;
 }
@@ -70,18 +71,25 @@ EBNET_INLINE Floats choose_by_sign(Floats value, Floats where_negative, Floats o
   return _mm256_blendv_ps(otherwise, where_negative, value);
 }
 
+// The first `lanes` floats alone, any number of them: kWhole says that they are a vector or more.
+EBNET_INLINE __m256i first_lanes(int lanes) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+template <bool kWhole>
+EBNET_INLINE Floats load_first(const void* from, int lanes) {
+  return kWhole ? load<Floats>(from) : _mm256_maskload_ps(static_cast<const float*>(from), first_lanes(lanes));
+}
+template <bool kWhole>
+EBNET_INLINE void store_first(void* to, Floats values, int lanes) {
+  kWhole ? store(to, values) : _mm256_maskstore_ps(static_cast<float*>(to), first_lanes(lanes), values);
+}
+
 EBNET_INLINE Ints rounded(Floats values) { return reinterpret_cast<Ints>(_mm256_cvtps_epi32(values)); }
 
-// Signs of kLanes floats, four vectors in order: the bit is 1 where the sign is not set. Saturation keeps signs, and
-// packing works on the halves of vectors, so that pieces of four channels have to be put in order. (The NaNs that x86
-// makes of numbers have the sign.)
-EBNET_INLINE std::uint32_t not_negative(const Floats* values) {
-  const auto ints = [&](int v) { return reinterpret_cast<__m256i>(values[v]); };
-  const __m256i first = _mm256_packs_epi32(ints(0), ints(1));
-  const __m256i second = _mm256_packs_epi32(ints(2), ints(3));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order);
-  return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
+// Signs of 16 floats in order: the bit is 1 where the sign is not set. (The NaNs that x86 makes of numbers have the sign.)
+EBNET_INLINE std::uint16_t not_negative(const Floats* values) {
+  const int lower = _mm256_movemask_ps(values[0]), upper = _mm256_movemask_ps(values[1]);
+  return static_cast<std::uint16_t>(~(lower | upper << 8));
 }
 
 // The same of eight floats.

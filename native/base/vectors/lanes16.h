@@ -9,7 +9,10 @@ namespace {
 // 16 bytes are all of a vector.
 EBNET_INLINE Bytes load_table(const std::uint8_t* row) { return load<Bytes>(row); }
 
-EBNET_INLINE Bytes kept(Bytes value) { return value; }
+template <typename Vector>
+EBNET_INLINE Vector kept(Vector value) {
+  return value;
+}
 
 EBNET_INLINE Bytes add_shifted_by_product(Bytes to, Bytes from) { return add_shifted(to, from); }
 
@@ -32,13 +35,32 @@ EBNET_INLINE Floats choose_by_sign(Floats value, Floats where_negative, Floats o
                                   (reinterpret_cast<Ints>(otherwise) & ~negative));
 }
 
+// The first `lanes` floats alone, any number of them: kWhole says that they are a vector or more. There are no masks, but
+// four cases, each of a size that the compiler knows.
+EBNET_INLINE void copy_floats(void* to, const void* from, int lanes) {
+  if (lanes >= 4) std::memcpy(to, from, 4 * sizeof(float));
+  if (lanes == 3) std::memcpy(to, from, 3 * sizeof(float));
+  if (lanes == 2) std::memcpy(to, from, 2 * sizeof(float));
+  if (lanes == 1) std::memcpy(to, from, sizeof(float));
+}
+template <bool kWhole>
+EBNET_INLINE Floats load_first(const void* from, int lanes) {
+  Floats values{};
+  copy_floats(&values, from, kWhole ? kFloats : lanes);
+  return values;
+}
+template <bool kWhole>
+EBNET_INLINE void store_first(void* to, Floats values, int lanes) {
+  copy_floats(to, &values, kWhole ? kFloats : lanes);
+}
+
 EBNET_INLINE Ints rounded(Floats values) { return __builtin_convertvector(values, Ints); }  // of whole numbers only
 
-// 1 where a float is at least 0, of kLanes floats, four vectors in order. (Not by their signs: a NaN may have none.)
-EBNET_INLINE std::uint32_t not_negative(const Floats* values) {
+// 1 where a float is at least 0, of 16 floats in order. (Not by their signs: a NaN may have none.)
+EBNET_INLINE std::uint16_t not_negative(const Floats* values) {
   const Words first = narrowed_ints(values[0] >= 0.0f, values[1] >= 0.0f);
   const Words second = narrowed_ints(values[2] >= 0.0f, values[3] >= 0.0f);
-  return bits_of_mask(narrowed_words(first, second));
+  return static_cast<std::uint16_t>(bits_of_mask(narrowed_words(first, second)));
 }
 
 // The same of eight floats.

@@ -13,11 +13,11 @@ constexpr int kLanes = 16;
 namespace ebnet::vectors {
 namespace {
 
-// 1 where a float is at least 0, of kLanes floats, four vectors in order.
-EBNET_INLINE std::uint32_t not_negative(const Floats* values) {
+// 1 where a float is at least 0, of 16 floats in order.
+EBNET_INLINE std::uint16_t not_negative(const Floats* values) {
   const auto mask = [&](int v) { return reinterpret_cast<__m128i>(values[v] >= 0.0f); };
   const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(mask(0), mask(1)), _mm_packs_epi32(mask(2), mask(3)));
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(bytes));
+  return static_cast<std::uint16_t>(_mm_movemask_epi8(bytes));
 }
 
 }  // namespace
