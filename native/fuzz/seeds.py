@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "runtime"))
-from tiny_file import TinyFile, TinyInt8File, TinyUnitsFile
+from tiny_file import TinyFile, TinyInt8File, TinySumsFile, TinyUnitsFile
 
 
 def main() -> None:
@@ -16,6 +16,7 @@ def main() -> None:
         (folder / f"{dtype.__name__}.ebn").write_bytes(TinyFile(dtype).content())
     (folder / "int8.ebn").write_bytes(TinyInt8File().content())
     (folder / "units.ebn").write_bytes(TinyUnitsFile().content())
+    (folder / "sums.ebn").write_bytes(TinySumsFile().content())
 
 
 if __name__ == "__main__":
