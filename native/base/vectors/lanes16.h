@@ -36,8 +36,8 @@ EBNET_INLINE Floats choose_by_sign(Floats value, Floats where_negative, Floats o
 }
 
 // The first `lanes` floats alone, any number of them: kWhole says that they are a vector or more. There are no masks, but
-// four cases, each of a size that the compiler knows.
-EBNET_INLINE void copy_floats(void* to, const void* from, int lanes) {
+// four cases, each of a size that the compiler knows; out of line, since an epilogue asks for a score of such copies.
+[[gnu::noinline]] inline void copy_floats(void* to, const void* from, int lanes) {
   if (lanes >= 4) std::memcpy(to, from, 4 * sizeof(float));
   if (lanes == 3) std::memcpy(to, from, 3 * sizeof(float));
   if (lanes == 2) std::memcpy(to, from, 2 * sizeof(float));
@@ -45,13 +45,15 @@ EBNET_INLINE void copy_floats(void* to, const void* from, int lanes) {
 }
 template <bool kWhole>
 EBNET_INLINE Floats load_first(const void* from, int lanes) {
+  if constexpr (kWhole) return load<Floats>(from);
   Floats values{};
-  copy_floats(&values, from, kWhole ? kFloats : lanes);
+  copy_floats(&values, from, lanes);
   return values;
 }
 template <bool kWhole>
 EBNET_INLINE void store_first(void* to, Floats values, int lanes) {
-  copy_floats(to, &values, kWhole ? kFloats : lanes);
+  if constexpr (kWhole) return store(to, values);
+  copy_floats(to, &values, lanes);
 }
 
 EBNET_INLINE Ints rounded(Floats values) { return __builtin_convertvector(values, Ints); }  // of whole numbers only
