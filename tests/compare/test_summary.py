@@ -45,9 +45,10 @@ def test_only_seeds_of_both_count_for_the_experts(tmp_path: Path) -> None:
 
 
 def test_experts_go_to_the_best_that_can_have_them(tmp_path: Path) -> None:
-    one = contest(tmp_path, "rethinking-bnn", "bnn", seeds=1)
+    """Bop takes one expert; of two bits, a network is not binary."""
+    one = contest(tmp_path, "rethinking-bnn", "hwgq", "bnn", seeds=1)
     assert with_experts_of(standings(one)) is None
-    written(one, {"rethinking-bnn": [0.7], "bnn": [0.5]})
+    written(one, {"rethinking-bnn": [0.7], "hwgq": [0.8], "bnn": [0.5]})
     assert str(with_experts_of(standings(one))) == "bnn+4"
     with pytest.raises(ConfigError, match=r"'rethinking-bnn:2': rethinking-bnn trains plain signs with Bop"):
         _ = contest(tmp_path, "rethinking-bnn:2").contestants

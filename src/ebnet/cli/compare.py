@@ -27,7 +27,7 @@ def compare(
     data: Annotated[Path | None, typer.Option(help="Directory of the data set.")] = None,
     seeds: Annotated[int, typer.Option(help="Paired runs of each method.", min=1)] = 3,
     with_experts: Annotated[
-        bool, typer.Option("--with-experts", help="Then train the best of them with 4 experts too: NAME+4.")
+        bool, typer.Option("--with-experts", help="Then train the best of one bit with 4 experts too: NAME+4.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes. [default: one a core]", min=1)] = None,
     results: Annotated[Path, typer.Option(help="Where the records are kept: JSON, no weights.")] = Path(

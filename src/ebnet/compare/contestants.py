@@ -24,6 +24,9 @@ NEUTRAL = {name: getattr(NetworkConfig, name) for settings in METHOD_SETTINGS.va
 TRAINING = {method.name: method.training for method in METHODS}
 """What a method changes of the recipe beside the network."""
 
+BITS = {method.name: method.bits for method in METHODS}
+"""Of weights and activations; `sbaseline` has one bit of each."""
+
 PREPARED = (
     "bnn",
     "xnor-net",
@@ -88,6 +91,11 @@ class Contestant:
     def takes_experts(self) -> bool:
         """Bop trains plain signs of one expert."""
         return self.training.get("optimizer") != "bop"
+
+    @property
+    def one_bit(self) -> bool:
+        """Weights and activations both: a binary network, which the engine runs."""
+        return "1/1" in BITS.get(self.method, "1/1")
 
     def __str__(self) -> str:
         return self.method if self.experts == 1 else f"{self.method}{'+' if self.on_top else ':'}{self.experts}"

@@ -11,7 +11,7 @@ from ebnet.files import write_atomically
 from ebnet.report.comparison import STANDINGS, Summary, plus_minus, told_name
 
 EXPERTS = 4
-"""On top of the best method, where there are records of it."""
+"""On top of the best binary method, where there are records of it."""
 
 
 def summary(contest: Contest) -> Summary:
@@ -40,9 +40,9 @@ def write_summary(contest: Contest, told: Summary) -> None:
 
 
 def with_experts_of(rows: list[Standing]) -> Contestant | None:
-    """The best method that can have experts, with four of them on top of its network."""
+    """The best binary method that can have experts, with four of them on top of its network."""
     ranked = [Contestant.parse(row.contestant) for row in rows if row.top1]
-    best = next((one for one in ranked if one.takes_experts and one.experts == 1), None)
+    best = next((one for one in ranked if one.one_bit and one.takes_experts and one.experts == 1), None)
     return None if best is None else Contestant(best.method, EXPERTS, on_top=True)
 
 
@@ -61,7 +61,7 @@ def _state(contest: Contest, rows: list[Standing], seeds: int) -> str:
 
 
 def _experts(contest: Contest, rows: list[Standing]) -> list[str]:
-    """What experts add to the best method, over the seeds that both have."""
+    """What experts add to the best binary method, over the seeds that both have."""
     more = with_experts_of(rows)
     if more is None:
         return []
@@ -74,7 +74,7 @@ def _experts(contest: Contest, rows: list[Standing]) -> list[str]:
     sizes = [row.cost["bytes_fp16"] / 1e3 for row in (several, alone)]
     gates = several.cost["ops"] / alone.cost["ops"] - 1
     return [
-        f"**Experts on top of the best.** `{more}` reaches {plus_minus(told(several.top1), 2)} %, "
+        f"**Experts on top of the best of one bit.** `{more}` reaches {plus_minus(told(several.top1), 2)} %, "
         f"{mean(gained.values()):+.2f}{_error(gained)} points against `{one}` over the same {_seeds(len(gained))}. "
         f"It is the same network with {EXPERTS} sets of weights in every binary convolution and a gate that picks one "
         f"of them for each image: {sizes[0]:.1f} kB instead of {sizes[1]:.1f} kB, and {gates:.1%} more operations, "
