@@ -83,6 +83,15 @@ class Order {
   }
   SamplesByExpert samples() const { return {order_.data(), begin_.data()}; }
 
+  // Where the part begins: near an equal share, and after a multiple of `together` samples of an expert.
+  int cut(int part, int parts, int together) const {
+    const int near = static_cast<int>(static_cast<std::int64_t>(order_.size()) * part / parts);
+    std::size_t e = 0;
+    while (begin_[e + 1] <= near && e + 2 < begin_.size()) ++e;
+    const int whole = (near - begin_[e] + together / 2) / together * together;
+    return std::min(begin_[e] + whole, begin_[e + 1]);
+  }
+
  private:
   std::vector<int> order_, begin_;
 };
@@ -300,7 +309,10 @@ void unit_backward(const UnitLayer& layer, const UnitBackward& io, int threads, 
   }
   // A part that begins amid an expert's samples sums its weight gradient apart from the part that began with them.
   std::vector<int> begun(size(parts), -1);
-  in_parts(layer.batch, parts, [&](int part, int first, int last) {
+  const int together = kernel.scored_together(layer);
+  on_threads(parts, [&](int part) {
+    const int first = order.cut(part, parts, together), last = order.cut(part + 1, parts, together);
+    if (first == last) return;
     float* shared = nullptr;
     for (int e = 0; part > 0 && e < layer.experts; ++e) {
       if (samples.begin[e] >= first || samples.begin[e + 1] <= first) continue;

@@ -6,7 +6,7 @@
 namespace ebnet {
 
 const UnitKernels kUnitAvx2 = {forward_floats, backward_floats, direction_floats, direction_scratch, moments,
-                               choose,         forward,         run_sign_sums,    pack_directions,   backward,
-                               means_gradient, outer,           finish};
+                               choose, forward, run_sign_sums, pack_directions, scored_together, backward,
+                               means_gradient, outer, finish};
 
 }  // namespace ebnet

@@ -9,7 +9,7 @@
 //
 // The tile is not emptied for each sample: over a few, S_n = S_n-1 + G_n stays in the registers, `total` takes S once
 // at their end, and the scores are those of S_n, of which <G_n, theta> is the difference of two that follow each other.
-// A few only, so that no more than a bit or two is lost by it.
+// A few only, so that no more than a bit or two is lost by it; and the same few however threads share the batch.
 //
 // A tile of kTileRows x 2 vectors makes 24 fused multiply-adds (12 with 8 lanes) out of 2 loads and 12 broadcasts per
 // position: bound by arithmetic, not by loads. All samples of a piece follow each other at one tile, whose weights of all
@@ -20,6 +20,10 @@
 
 namespace ebnet {
 namespace {
+
+int scored_together(const UnitLayer& layer) {
+  return layer.gate == nullptr ? 1 : least(view_of(layer.shape).chunk, kScoredTogether);
+}
 
 struct GradientTask {
   const float* dc;
@@ -35,8 +39,6 @@ struct GradientTask {
   int lines, columns;
   size_t dc_step, dc_line, dc_sample, seen_line, seen_column, seen_sample;
 };
-
-constexpr int kScoredTogether = 4;
 
 template <int kRows, int kVectors>
 struct GradientTile {

@@ -37,6 +37,8 @@ struct UnitKernels {
 
   // One group of one expert's weights in the order of the gradient's tiles; not asked for where there are no floats for it.
   void (*pack_directions)(const UnitLayer& layer, int expert, int group, float* scratch, float* directions);
+  // Samples of an expert that must go to `backward` together, counted from its first.
+  int (*scored_together)(const UnitLayer& layer);
   // The samples order[first] .. order[last - 1]: dx holds dn without the part of the means. The weight gradient of the
   // expert of order[first] goes to `shared` instead of dtheta if given.
   void (*backward)(const UnitLayer& layer, const UnitBackward& io, const UnitKept& kept, const UnitSums& sums,

@@ -40,6 +40,9 @@ inline Taps seeing_taps(int kernel, int stride, int pad, int dilation, int in, i
   return taps.count == 0 ? Taps{kernel, 0, 1} : taps;
 }
 
+// So many samples of an expert at most are scored together for the gate (unit_gradient.h).
+constexpr int kScoredTogether = 4;
+
 // Numbers of a piece's input and output: with their gradients they stay in the second cache. Where the weights of a
 // group do not, pieces are larger, so that weights come less often.
 constexpr int kPieceFloats = 1 << 16, kPieceFloatsOfManyWeights = 1 << 18, kManyWeights = 1 << 16;
@@ -85,6 +88,7 @@ inline View view_of(const ConvShape& s) {
   const int floats = size(v.rows) * v.width < kManyWeights ? kPieceFloats : kPieceFloatsOfManyWeights;
   const int positions = most(kLeastPositions, least(kMostPositions, floats / (v.channels + v.rows)));
   v.chunk = most(1, positions / v.map());
+  if (v.chunk > kScoredTogether) v.chunk -= v.chunk % kScoredTogether;
   v.band = v.chunk > 1 ? v.out_h : ceil_div(v.out_h, ceil_div(v.out_h, most(1, positions / v.out_w)));
   v.lines = (v.band - 1) * v.stride_h + (v.down.count - 1) * v.dilation_h + 1;
   v.seen = size(v.lines) * size(v.columns) * size(v.channels) + 2 * kLanes;
