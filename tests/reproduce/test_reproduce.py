@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,25 @@ def test_what_has_a_record_is_not_run_again(tried: Order) -> None:
     before = {path: path.stat().st_mtime_ns for path in (tried.results / "runs").iterdir()}
     work(tried)
     assert before == {path: path.stat().st_mtime_ns for path in (tried.results / "runs").iterdir()}
+
+
+def test_a_network_that_is_not_there_is_trained_again(tmp_path: Path, tried: Order) -> None:
+    """Records come with the source, networks do not: what follows a recorded phase can be trained all the same."""
+    shutil.copytree(tried.results, tmp_path / "results")
+    records, last = Records(tmp_path / "results"), tried.links()[2]
+    before = {link.key: records.path(link.key).read_bytes() for link in last.before}
+    recorded = records.read(last.key)
+    records.path(last.key).unlink()
+    work(replace(tried, work=tmp_path / "work", results=tmp_path / "results"))
+    assert records.read(last.key)["top1"] == recorded["top1"]
+    assert {path.name for path in (tmp_path / "work").glob("*/")} == {link.key for link in (*last.before, last)}
+    assert before == {key: records.path(key).read_bytes() for key in before}
+
+
+def test_only_what_decides_is_trained_where_that_is_asked_for(tmp_path: Path) -> None:
+    wanted = replace(order(tmp_path, "shortcuts"), deciding=True)
+    assert Order.from_json(wanted.to_json()) == wanted
+    assert [link.recipe.network.shortcut for link in wanted.links()] == ["linear", "prelu"]
 
 
 def test_a_chain_of_stages_is_the_run_it_is_cut_from(tmp_path: Path, tried: Order) -> None:

@@ -18,6 +18,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Processes. [default: one a core]", min=1)] = None,
     results: Annotated[Path, typer.Option(help="Where the records are kept: JSON, no weights.")] = Path("results"),
     work: Annotated[Path, typer.Option(help="Where the networks are trained.")] = Path("runs/reproduce"),
+    deciding: Annotated[bool, typer.Option("--deciding", help="Only the variants that a verdict rests on.")] = False,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of every run.")
     ] = None,
@@ -36,6 +37,8 @@ def reproduce(
         ebnet reproduce --list
 
         ebnet reproduce experts condconv --data cifar10-folders --work /scratch/reproduce
+
+        ebnet reproduce expansion --data cifar10-folders --deciding     # the shortest way to its verdict
 
         ebnet reproduce all --data cifar10-folders --set schedule.epochs=40 --results results-long
 
@@ -63,7 +66,7 @@ def reproduce(
             from ebnet.reproduce.order import Order
 
             place = None if data is None else data.expanduser().resolve()
-            order = Order(wanted, seeds, work, results, place, overrides)
+            order = Order(wanted, seeds, work, results, place, overrides, deciding)
             carry_out(order, jobs or os.cpu_count() or 1, Console(stderr=json_))
         summaries, source = _judged(wanted, results, overrides), f"From the records in {results}."
     if json_:

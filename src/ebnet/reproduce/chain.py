@@ -30,6 +30,12 @@ class Link:
     def directory(self, work: Path) -> Path:
         return work / self.key
 
+    def trained(self, work: Path) -> bool:
+        """Whether its network lies there; records travel without."""
+        phase = RunDirectory(self.directory(work)).phase(self.phase)
+        state = phase.state() if phase.last.exists() else None
+        return state is not None and state.position.result is not None
+
     def training(self, work: Path) -> Recipe:
         """The recipe that trains this phase alone and takes the ones before it from where they were trained."""
         taken = {
@@ -55,6 +61,11 @@ def links_of(recipes: Iterable[Recipe]) -> list[Link]:
         for link in chain(recipe):
             found.setdefault(link.key, link)
     return list(found.values())
+
+
+def links_before(links: Iterable[Link]) -> list[Link]:
+    """What they follow, each once."""
+    return list({before.key: before for link in links for before in link.before}.values())
 
 
 def _key(recipe: Recipe) -> str:

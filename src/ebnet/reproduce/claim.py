@@ -78,6 +78,13 @@ class Claim(_Table):
     compare: tuple[Comparison, ...] = ()
     predict: Prediction | None = None
 
+    @property
+    def deciding(self) -> list[str]:
+        """The variants that the verdict rests on."""
+        named = {name for c in self.compare if c.decides for name in (c.better, c.than)}
+        named |= set(self.predict.networks) if self.predict else set()
+        return [variant for variant in self.variants if variant in named]
+
     def recipe_of(self, variant: str, seed: int, overrides: tuple[str, ...] = ()) -> Recipe:
         """The whole recipe of one run; `overrides` come last, for trying a claim at another scale."""
         changes = self.settings | self.variants[variant] | {"seed": seed}

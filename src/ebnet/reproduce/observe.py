@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ebnet.errors import StudyError
 from ebnet.processes import running
+from ebnet.reproduce.chain import links_before
 from ebnet.reproduce.order import Work
-from ebnet.reproduce.records import Records
+from ebnet.reproduce.records import Records, left
 
 SECONDS_BETWEEN_LOOKS = 1.0
 USUAL = {"weights": "learned-scale", "activations": "sign", "unit": "real-to-binary"}
@@ -23,17 +24,26 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 def carry_out(order: Work, jobs: int, console: Console) -> None:
     """Train what an order still lacks, in `jobs` processes of one thread each."""
     records = Records(order.results)
-    left = {link.key for link in order.links() if not records.has(link.key)}
-    if not left:
+    links = left(order.links(), records)
+    if not links:
         return
+    keys = {link.key for link in links}
+    again = [link for link in links_before(links) if records.has(link.key) and not link.trained(order.work)]
+    if again:
+        console.print(
+            f"{len(again)} phases have a record, but their networks are not in {order.work}: they are trained again, "
+            "for those that follow them; their records stay.",
+            highlight=False,
+            markup=False,
+        )
     columns = (TextColumn("phases"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     command = [order.worker, order.to_json()]
-    with Progress(*columns, console=console) as progress, running(command, min(jobs, len(left)), ONE_THREAD) as workers:
-        task = progress.add_task("", total=len(left))
+    with Progress(*columns, console=console) as progress, running(command, min(jobs, len(keys)), ONE_THREAD) as workers:
+        task = progress.add_task("", total=len(keys))
 
         def look() -> None:
-            for key in sorted(filter(records.has, left)):
-                left.remove(key)
+            for key in sorted(filter(records.has, keys)):
+                keys.remove(key)
                 progress.advance(task)
                 progress.console.print(escape(describe(records.read(key))), highlight=False)
 
@@ -41,7 +51,7 @@ def carry_out(order: Work, jobs: int, console: Console) -> None:
     broken = [worker.returncode for worker in workers if worker.returncode]
     if broken:
         raise StudyError(
-            f"{len(broken)} of {len(workers)} workers ended with {', '.join(map(str, broken))}, {len(left)} phases are "
+            f"{len(broken)} of {len(workers)} workers ended with {', '.join(map(str, broken))}, {len(keys)} phases are "
             "left; what they said stands above, and the same command goes on"
         )
 

@@ -46,6 +46,8 @@ class Order:
     results: Path
     data: Path | None = None
     overrides: tuple[str, ...] = ()
+    deciding: bool = False
+    """Only the variants that verdicts rest on."""
 
     def links(self) -> list[Link]:
         """All phases, each once, claim by claim and seed by seed, so that stopping early leaves whole seeds."""
@@ -53,7 +55,7 @@ class Order:
             claim.recipe_of(variant, seed, self.overrides)
             for claim in map(load_claim, self.claims)
             for seed in range(claim.first_seed, claim.first_seed + (self.seeds or claim.seeds))
-            for variant in claim.variants
+            for variant in (claim.deciding if self.deciding else claim.variants)
         )
 
     def to_json(self) -> str:
@@ -70,4 +72,5 @@ class Order:
             results=Path(values["results"]),
             data=None if data is None else Path(data),
             overrides=tuple(values["overrides"]),
+            deciding=values["deciding"],
         )

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,8 @@ class Records:
             "recipe": recipe,
             "made_with": self.machine,
         }
+
+
+def left(links: Iterable[Link], records: Records) -> list[Link]:
+    """Those that have no record yet."""
+    return [link for link in links if not records.has(link.key)]

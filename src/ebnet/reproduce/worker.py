@@ -1,7 +1,8 @@
 """A worker: trains the phases of an experiment one after the other, beside others that do the same.
 
 `python -m ebnet.reproduce.worker ORDER` is what `ebnet reproduce` starts once for each core; ORDER is the JSON of an
-`Order`. Workers share nothing but the directories: whoever locks a phase trains it, and a record ends it.
+`Order`. Workers share nothing but the directories: whoever locks a phase trains it, and a record ends it. A phase that
+has its record from elsewhere, but not its network, is trained again for those that follow it; its record stays.
 """
 
 import sys
@@ -17,9 +18,9 @@ from ebnet.data import Dataset
 from ebnet.errors import EbnetError, Interrupted, NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.settings import Data, Recipe
-from ebnet.reproduce.chain import Link
+from ebnet.reproduce.chain import Link, links_before
 from ebnet.reproduce.order import Order, Work
-from ebnet.reproduce.records import Records
+from ebnet.reproduce.records import Records, left
 from ebnet.runs.directory import RunDirectory, load_phase
 from ebnet.runs.lock import locked
 from ebnet.runs.metrics import read_metrics
@@ -35,24 +36,26 @@ def work(order: Work) -> None:
     """Train until every phase has its record, or can never have one."""
     links, records = order.links(), Records(order.results)
     while True:
-        waiting = [link for link in links if not records.has(link.key)]
-        possible = [link for link in waiting if not any(records.failed(before.key) for before in link.before)]
+        possible = [link for link in left(links, records) if not any(records.failed(b.key) for b in link.before)]
         if not possible:
             return
-        ready = [link for link in possible if all(records.has(before.key) for before in link.before)]
+        needed = [link for link in links_before(possible) if not link.trained(order.work)]
+        ready = [link for link in (*needed, *possible) if all(before.trained(order.work) for before in link.before)]
         if not any(_trained(link, order, records) for link in ready):
             time.sleep(SECONDS_BETWEEN_LOOKS)  # others are at what is left
 
 
 def _trained(link: Link, order: Work, records: Records) -> bool:
-    """Train a phase to its record, unless another worker is at it."""
+    """Train a phase to its network and its record, unless another worker is at it."""
     with locked(order.work / f"{link.key}.lock") as mine:
-        if not mine or records.has(link.key):
+        if not mine or (records.has(link.key) and link.trained(order.work)):
             return False
         recipe = link.training(order.work)
         if order.data is not None:
             recipe = recipe.changed({"data.root": str(order.data)})
-        records.write(_record(link, recipe, link.directory(order.work), records))
+        record = _record(link, recipe, link.directory(order.work), records)
+        if not records.has(link.key):
+            records.write(record)
         return True
 
 
