@@ -61,6 +61,8 @@ def test_stage_one_is_the_last_phase_of_it_whether_or_not_stage_two_follows() ->
         assert Run("a", 0, stages).accuracy("stage1") == stage1
         assert Run("a", 0, stages).accuracy("stage2") == 40.0
         assert Run("a", 0, stages).accuracy("first-epoch") == 10.0
+        assert Run("a", 0, stages).accuracy("training") is None  # records of before
+        assert Run("a", 0, (*stages[:-1], last | {"train_top1": 0.7})).accuracy("training") == 70.0
     for stages, stage1 in (((one, four), 60.0), ((one,), 50.0)):
         assert Run("a", 0, stages).accuracy("stage1") == stage1
         assert Run("a", 0, stages).accuracy("stage2") is None

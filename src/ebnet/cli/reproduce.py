@@ -8,7 +8,7 @@ import typer
 
 def reproduce(
     claims: Annotated[
-        list[str] | None, typer.Argument(help="Names or numbers (see --list), or all, second, short, pilots.")
+        list[str] | None, typer.Argument(help="Names or numbers (see --list), or all, why, second, short, pilots.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Directory of the data set.")] = None,
     seeds: Annotated[
@@ -92,6 +92,6 @@ def _claims_of(name: str) -> list[str]:
     match name:
         case "all":
             return claim_names()
-        case "second" | "short" | "pilots":
+        case "why" | "second" | "short" | "pilots":
             return claim_names(name)
     return [load_claim(name).name]

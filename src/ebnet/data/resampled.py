@@ -1,4 +1,4 @@
-"""Pictures of a data set drawn with replacement."""
+"""Pictures of a data set drawn with replacement, or some of them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from ebnet.data.dataset import ArrayDataset, Dataset, Labels
 
 
 def resampled(data: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """The pictures at these positions, some of them several times, as a data set."""
+    """The pictures at these positions, perhaps some of them several times, as a data set."""
     if isinstance(data, ArrayDataset):
         return ArrayDataset(data.name, data.split, data.images[rows], data.labels[rows], data.classes, data.statistics)
     return _Resampled(data, rows)

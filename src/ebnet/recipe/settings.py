@@ -50,6 +50,8 @@ class Data(_Table):
     name: str
     root: str | None = None
     """Where the set lies; `--data` sets it."""
+    images: Count | None = None
+    """Train with so many of the training images only, spread evenly over the set; for seeing what more would bring."""
     size: Count
     """Side of the square the network sees; with `fit` at most this."""
     fit: bool = False

@@ -13,10 +13,10 @@ from ebnet.recipe.text import explain, read_toml
 SEEDS = 3
 """Seeds that a verdict needs at least."""
 
-Chapter = Literal["claims", "second", "short", "pilots"]
+Chapter = Literal["claims", "why", "second", "short", "pilots"]
 CHAPTERS: tuple[Chapter, ...] = get_args(Chapter)
-"""The claims where they can show; a second look at some, with more classes; the first trials, on few images; and the
-trials that chose the set-ups."""
+"""The claims where they can show; what holds experts back there; a second look at some, with more classes; the first
+trials, on few images; and the trials that chose the set-ups."""
 
 Way = Literal["as the paper compares", "at equal training", "with our routing"]
 """The paper's experts train one phase more than the network they are compared with, and by its own routing; at equal
@@ -32,8 +32,8 @@ class Comparison(_Table):
 
     better: str
     than: str
-    measure: Literal["stage2", "stage1", "first-epoch"] = "stage2"
-    """Accuracy at the end of Stage II or Stage I, or after the first epoch of Stage II."""
+    measure: Literal["stage2", "stage1", "first-epoch", "training"] = "stage2"
+    """Accuracy at the end of Stage II, of Stage I, of the first epoch of Stage II, or at the end on training images."""
     paper: Annotated[float, Field(gt=0)] | None = None
     """Points of top-1 that the paper gains on ImageNet."""
     within: Annotated[float, Field(gt=0)] | None = None

@@ -13,7 +13,7 @@ from typing import Literal
 from ebnet.reproduce.tables import Summary, score, summary
 
 SHIPPED = "verdicts.json"
-CHAPTERS: tuple[Literal["claims", "second", "short"], ...] = ("claims", "second", "short")
+CHAPTERS: tuple[Literal["claims", "why", "second", "short"], ...] = ("claims", "why", "second", "short")
 """The chapters of `ebnet.reproduce.claim` that tell of the paper; pilots only chose set-ups."""
 
 

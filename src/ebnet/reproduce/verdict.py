@@ -47,12 +47,15 @@ class Run:
         return any("failed" in phase for phase in self.phases)
 
     def accuracy(self, measure: str) -> float | None:
-        """Percent; None where that epoch was not validated, or the run has no such stage."""
+        """Percent; None where that was not measured, or the run has no such stage."""
         stage = "stage1" if measure == "stage1" else "stage2"
         phases = [phase for phase in self.phases if phase["stage"].startswith(stage)]
         if not phases:
             return None
-        top1 = (phases[-1]["epochs"][0] if measure == "first-epoch" else phases[-1])["top1"]
+        if measure == "training":
+            top1 = phases[-1].get("train_top1")
+        else:
+            top1 = (phases[-1]["epochs"][0] if measure == "first-epoch" else phases[-1])["top1"]
         return None if top1 is None else 100 * float(top1)
 
 
@@ -155,7 +158,12 @@ def _compared(comparison: Comparison, runs: tuple[Run, ...]) -> Finding:
         high, low = (run[seed].accuracy(comparison.measure) for run in (better, than))
         if high is not None and low is not None:
             differences[seed] = high - low
-    where = {"stage2": "", "stage1": ", Stage I", "first-epoch": ", after the first epoch of Stage II"}
+    where = {
+        "stage2": "",
+        "stage1": ", Stage I",
+        "first-epoch": ", after the first epoch of Stage II",
+        "training": ", on training images",
+    }
     what = f"{comparison.better} against {comparison.than}{where[comparison.measure]}"
     if comparison.within is not None:
         return Finding(what, differences, comparison.within, comparison.decides, True, comparison.way)

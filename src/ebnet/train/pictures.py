@@ -5,9 +5,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ebnet.data import CentreCrop, Dataset, Loader, Normalise, PadCrop, RandomResizedCrop, Transform, open_dataset
+from ebnet.data import (
+    CentreCrop,
+    Dataset,
+    Loader,
+    Normalise,
+    PadCrop,
+    RandomResizedCrop,
+    Split,
+    Transform,
+    open_dataset,
+)
+from ebnet.data.resampled import resampled
 from ebnet.errors import ConfigError
 from ebnet.recipe.settings import Data
 from ebnet.train.distributed import rank, world_size
@@ -65,7 +77,7 @@ class Pictures:
 
         `divided`: only this process's part of them, equally many for each.
         """
-        indices = np.linspace(0, len(dataset) - 1, min(count, len(dataset))).round().astype(np.int64)
+        indices = _spread(len(dataset), min(count, len(dataset)))
         if divided:
             part = max(1, len(indices) // world_size())
             indices = indices[rank() * part : (rank() + 1) * part]
@@ -98,6 +110,15 @@ class Pictures:
         return CentreCrop(self.settings.size, resize=self.settings.resize)
 
 
-def _open(settings: Data, split: Any) -> Dataset:
+def _open(settings: Data, split: Split) -> Dataset:
     dataset = open_dataset(settings.name, settings.root, split)
+    if split == "train" and settings.images is not None:
+        if settings.images > len(dataset):
+            raise ConfigError(f"data.images = {settings.images}, but {dataset.name} has {len(dataset)} training images")
+        dataset = resampled(dataset, _spread(len(dataset), settings.images))
     return dataset.in_memory(settings.memory_side) if settings.in_memory else dataset
+
+
+def _spread(length: int, count: int) -> NDArray[np.int64]:
+    """So many positions, evenly over all: of a set in the order of its classes, equally many of each."""
+    return np.linspace(0, length - 1, count).round().astype(np.int64)
