@@ -53,7 +53,7 @@ void store_four(std::uint8_t* to, __m128i pixels) {
   const __m128i first = _mm_set1_epi64x(0xFFFFFF), second = _mm_set1_epi64x(0xFFFFFF000000);
   const __m128i sixes = _mm_or_si128(_mm_and_si128(pixels, first), _mm_and_si128(_mm_srli_epi64(pixels, 8), second));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), sixes);
-  _mm_storeh_pd(reinterpret_cast<double*>(to + 6), _mm_castsi128_pd(sixes));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 6), _mm_unpackhi_epi64(sixes, sixes));
 }
 
 // Sixteen pixels of three planes at a time; returns how many pixels it made. Packing keeps words within 0 to 255. A word
