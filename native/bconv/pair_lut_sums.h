@@ -98,11 +98,10 @@ struct Sums {
     }
   }
 
-  // A sum of three lookups. Lookups and shifts share two of x86's four vector pipes: a multiplication takes another, where
-  // there is a register for its constant.
+  // A sum of three lookups.
   EBNET_INLINE void add_to(int p, int b, Bytes s) {
     total[p][b] = kept(total[p][b] + s);
-    high[p][b] = kept(kBlocks == 1 ? add_shifted(high[p][b], s) : add_shifted_by_product(high[p][b], s));
+    high[p][b] = kept(add_shifted(high[p][b], s));
   }
 
   // Hands the sums over to the tile's pixels from `pixel` on, and sums up anew. `index` counts the flushes of a pixel.

@@ -43,9 +43,9 @@ inline Reals negative_scaled(Reals reals, Reals slope) {
 }
 
 inline Ints clamped_bytes(Reals reals, Reals inverse, Reals zero) {
-  // Both give their second argument where the first is NaN.
-  const Reals scaled = _mm256_max_ps(fused(reals, inverse, zero), _mm256_setzero_ps());
-  return _mm256_cvtps_epi32(_mm256_min_ps(scaled, _mm256_set1_ps(255.0f)));
+  // What is negative becomes 0 when it is packed, and so does NaN, which the minimum lets pass as its second argument: it
+  // is converted to the least of all numbers.
+  return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(255.0f), fused(reals, inverse, zero)));
 }
 inline Ints clamped_bytes(Reals reals, float inverse, float zero) {
   return clamped_bytes(reals, _mm256_set1_ps(inverse), _mm256_set1_ps(zero));

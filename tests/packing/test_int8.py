@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 import ebnet
 from ebnet.cost.profile import profile
-from ebnet.errors import ConfigError, DataError, EbnetError
+from ebnet.errors import ConfigError, DataError, EbnetError, NonFiniteError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.packing.file import packed_bytes
 from ebnet.packing.folding import folded_norm as folded
@@ -97,8 +97,37 @@ def folded_shift(layer: torch.nn.Module) -> torch.Tensor:
 def test_pixels_and_normalised_reals_give_the_same(tmp_path: Path) -> None:
     engine = ebnet.load(packed(random_network("1111-0.25-1:1:1:1", experts=2), tmp_path / "net.ebn", 32))
     pixels = photographs(5, 32)
-    reals = ((pixels / 255 - np.array(MEAN)) / np.array(STD)).astype(np.float32).transpose(0, 3, 1, 2)
-    assert engine(pixels).tobytes() == engine(np.ascontiguousarray(reals)).tobytes()
+    assert engine(pixels).tobytes() == engine(normalised(pixels)).tobytes()
+
+
+def normalised(pixels: np.ndarray) -> np.ndarray:
+    reals = ((pixels / 255 - np.array(MEAN)) / np.array(STD)).astype(np.float32)
+    return np.ascontiguousarray(reals.transpose(0, 3, 1, 2))
+
+
+PLACES = [(0, 0, 0), (1, 3, 9), (2, 20, 15), (0, 31, 16), (2, 31, 31)]
+"""Channel, row and column: with others around them, at the border of sixteen, and the last, which is alone."""
+
+
+@pytest.mark.parametrize("real", [1e4, 1e8, 1e12, 3e38, -1e4, -1e8, -1e12, -3e38])
+def test_reals_beyond_all_pixels_are_the_nearest_pixel(real: float, tmp_path: Path) -> None:
+    engine = ebnet.load(packed(random_network("1111-0.25-1:1:1:1", experts=2), tmp_path / "net.ebn", 32))
+    pixels = photographs(len(PLACES), 32)
+    reals = normalised(pixels)
+    for image, (channel, row, column) in enumerate(PLACES):
+        reals[image, channel, row, column] = real
+        pixels[image, row, column, channel] = 255 if real > 0 else 0
+    assert engine(pixels).tobytes() == engine(reals).tobytes()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("real", [np.nan, np.inf, -np.inf])
+def test_a_real_that_is_not_finite_is_found(real: float, place: tuple[int, int, int], tmp_path: Path) -> None:
+    engine = ebnet.load(packed(random_network("1111-0.25-1:1:1:1", experts=2), tmp_path / "net.ebn", 32))
+    reals = normalised(photographs(1, 32))
+    reals[0][place] = real
+    with pytest.raises(NonFiniteError, match="InputNotFinite"):
+        engine(reals)
 
 
 @pytest.mark.parametrize("isa", ["reference", "portable", "avx2", "avx512"])

@@ -48,11 +48,6 @@ EBNET_INLINE Bytes add_shifted(Bytes to, Bytes from) {
   return to + reinterpret_cast<Bytes>(reinterpret_cast<Words>(from) >> 4);
 }
 
-// The same by a multiplication, which takes another of the CPU's pipes than shifts and lookups do.
-EBNET_INLINE Bytes add_shifted_by_product(Bytes to, Bytes from) {
-  return to + reinterpret_cast<Bytes>(_mm256_mulhi_epu16(raw(from), _mm256_set1_epi16(1 << 12)));
-}
-
 // Interleaving works on the halves of vectors: the lane of a channel is such that after bytes were interleaved twice,
 // four lanes of either half at a time, eight neighbours lie in one vector.
 EBNET_INLINE Words twice_sums(Bytes a, Bytes b, bool upper) {

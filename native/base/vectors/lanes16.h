@@ -14,8 +14,6 @@ EBNET_INLINE Vector kept(Vector value) {
   return value;
 }
 
-EBNET_INLINE Bytes add_shifted_by_product(Bytes to, Bytes from) { return add_shifted(to, from); }
-
 EBNET_INLINE Words twice_sums(Bytes a, Bytes b, bool upper) {
   const Words sums = upper ? upper_words(a) + upper_words(b) : lower_words(a) + lower_words(b);
   return sums + sums;

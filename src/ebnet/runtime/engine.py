@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 STREAM_TYPES = ("fp32", "fp16", "bf16")
+REALS, PIXELS = np.dtype(np.float32), np.dtype(np.uint8)
 
 
 def load(
@@ -197,20 +198,17 @@ class Engine:
 
     def _checked(self, images: Any) -> np.ndarray:
         """Images as a contiguous array of a type and shape the core takes; the core checks the numbers."""
-        if hasattr(images, "detach"):
-            images = images.detach().cpu().numpy()
-        images = np.asarray(images)
+        if type(images) is not np.ndarray:
+            images = np.asarray(images.detach().cpu().numpy() if hasattr(images, "detach") else images)
         channels = self._native.in_channels
-        if images.dtype == np.uint8:
-            expected, axis = f"[batch, height, width, {channels}] uint8", 3
-        elif images.dtype.kind == "f":
-            expected, axis = f"[batch, {channels}, height, width] float32", 1
-        else:
+        reals = images.dtype.kind == "f"
+        if not reals and images.dtype != PIXELS:
             raise ShapeError(f"images of type {images.dtype}; expected float32 (NCHW, normalised) or uint8 (NHWC)")
-        if images.ndim != 4 or images.shape[axis] != channels:
-            raise ShapeError(f"images of shape {list(images.shape)}; expected {expected}")
-        if images.dtype.kind == "f" and images.dtype != np.float32:
+        if images.ndim != 4 or images.shape[1 if reals else 3] != channels:
+            expected = f"{channels}, height, width] float32" if reals else f"height, width, {channels}] uint8"
+            raise ShapeError(f"images of shape {list(images.shape)}; expected [batch, {expected}")
+        if reals and images.dtype != REALS:
             if not np.isfinite(images).all():
                 raise NonFiniteError("the images hold NaN or infinity")
             images = images.astype(np.float32)
-        return np.ascontiguousarray(images)
+        return images if images.flags.c_contiguous else np.ascontiguousarray(images)
