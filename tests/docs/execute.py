@@ -121,7 +121,7 @@ def in_process(command: Shown, place: Path) -> None:
 def in_shell(line: str, place: Path, *, pip_with_network: bool = False) -> str:
     variables = environment() | builds.quick() | ({"PIP_NO_INDEX": "0"} if pip_with_network else {})
     done = subprocess.run(
-        line, shell=True, cwd=place, env=variables, capture_output=True, text=True, timeout=300, check=False
+        line, shell=True, cwd=place, env=variables, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout
