@@ -4,9 +4,11 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ebnet.arch import Arch
@@ -17,6 +19,7 @@ from ebnet.compare.contestants import METHOD_SETTINGS, PREPARED, Contestant
 from ebnet.compare.page import page
 from ebnet.compare.standings import standings
 from ebnet.compare.summary import summary
+from ebnet.compare.tables import standings_table
 from ebnet.cost import profile
 from ebnet.errors import ConfigError
 from ebnet.models.config import NetworkConfig
@@ -185,13 +188,22 @@ def test_without_images_it_says_in_one_line_what_to_give(tmp_path: Path) -> None
     assert ran.stderr == "error: folder is not on this machine; say where it is with --root / --data\n"
 
 
-@pytest.mark.parametrize("name", ["comparison", "comparison-20"])
-def test_the_documents_standings_are_what_the_records_say(name: str) -> None:
-    """`ebnet compare --plan --page docs/comparison.md` writes them; with `--recipe comparison-20`, the others."""
+@pytest.mark.parametrize(("name", "without"), [("comparison", ()), ("comparison-20", ("ccnn", "abc-net-1"))])
+def test_the_documents_standings_are_what_the_records_say(name: str, without: tuple[str, ...]) -> None:
+    """The commands on the page write them."""
     results = ROOT / "results" / "comparison"
-    one = Contest(PREPARED, name, "ops", 3, Path("runs/compare"), results)
+    methods = tuple(method for method in PREPARED if method not in without)
+    one = Contest(methods, name, "ops", 3, Path("runs/compare"), results)
     told = {summary["recipe"]: summary for summary in read_summaries(results) if summary["equal"] == "ops"}
     assert told[name] == json.loads(json.dumps(summary(one)))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_number_is_cut_in_a_narrow_terminal(width: int) -> None:
+    for told in read_summaries(ROOT / "results" / "comparison"):
+        console = Console(width=width, file=StringIO(), record=True)
+        console.print(standings_table(told))
+        assert "…" not in console.export_text()
 
 
 def test_the_documents_page_is_written_from_the_standings() -> None:

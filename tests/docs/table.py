@@ -113,7 +113,14 @@ SHORTER = [
         f"--seeds 1 --jobs 1 {COMPARED} {STRIPES_IN_MEMORY}",
         {" --data cifar10-folders": ""},
     ),
-    Shorter(r"ebnet compare (--data|--recipe)", "two methods instead of all", "bnn reactnet-18"),
+    Shorter(r"ebnet compare --data", "two methods instead of all", "bnn reactnet-18"),
+    Shorter(
+        r"ebnet compare bnn xnor-net xnor-net-pp",
+        "two methods instead of eleven",
+        "",
+        {"bnn xnor-net xnor-net-pp abc-net-5 bi-real rethinking-bnn ir-net reactnet-18": "bnn"}
+        | {" sbaseline real-to-bin hwgq": " reactnet-18"},
+    ),
     Shorter(
         r"ebnet compare .*--page",
         "docs/ here is the checkout's own",

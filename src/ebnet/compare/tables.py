@@ -11,8 +11,10 @@ def standings_table(summary: Summary) -> rich.table.Table:
     seeds = summary["seeds"]
     title = f"{summary['recipe']}, equal {summary['equal']}, {seeds} paired seed{'' if seeds == 1 else 's'}"
     drawn = rich.table.Table(title=title, box=SIMPLE, padding=(0, 1, 0, 0))
-    for column in shown.columns:
-        drawn.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
+    for at, column in enumerate(shown.columns):
+        # A mean and its error may stand below each other where the terminal is narrow; no number is cut.
+        breaks = any(" ± " in row[at] for row in shown.rows)
+        drawn.add_column(column, justify="left" if column == "method" else "right", no_wrap=not breaks)
     for row in shown.rows:
         drawn.add_row(*row)
     return drawn
