@@ -152,7 +152,7 @@ def on_threads(threads: int, precision: Precision = Precision.BINARY, side: int 
 
 
 @pytest.mark.parametrize("threads", [2, 5])
-@pytest.mark.parametrize("side", [2, 9, 12, 30])  # the whole batch, six and three samples, some rows of one as a piece
+@pytest.mark.parametrize("side", [2, 9, 12, 30])  # a piece is the whole batch, four samples, three, some rows of one
 @pytest.mark.parametrize("precision", [Precision.BINARY_INPUT, Precision.BINARY])
 def test_threads_give_the_same_result_every_time(threads: int, side: int, precision: Precision) -> None:
     first, alone = on_threads(threads, precision, side), on_threads(1, precision, side)
