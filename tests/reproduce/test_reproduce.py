@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ebnet.cli.app import main
+from ebnet.errors import StudyError
 from ebnet.reproduce.claim import load_claim
 from ebnet.reproduce.document import document
 from ebnet.reproduce.order import Order
@@ -104,6 +105,16 @@ def test_a_network_that_is_not_there_is_trained_again(tmp_path: Path, tried: Ord
     assert records.read(last.key)["top1"] == recorded["top1"]
     assert {path.name for path in (tmp_path / "work").glob("*/")} == {link.key for link in (*last.before, last)}
     assert before == {key: records.path(key).read_bytes() for key in before}
+
+
+def test_a_network_that_breaks_down_when_it_is_trained_again_is_an_error(tmp_path: Path) -> None:
+    """Not a loop: its record says that it was trained, elsewhere."""
+    wanted = Order(("mixup",), 1, tmp_path / "w", tmp_path / "r", None, (*TINY, "schedule.learning_rate=1e38"))
+    records, first = Records(wanted.results), wanted.links()[0]
+    records.write({"key": first.key})
+    with pytest.raises(StudyError, match=rf"no longer a number.*stage1-one-expert.*delete .*{first.key}"):
+        work(wanted)
+    assert records.read(first.key) == {"key": first.key}
 
 
 def test_only_what_decides_is_trained_where_that_is_asked_for(tmp_path: Path) -> None:

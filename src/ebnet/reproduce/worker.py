@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ebnet.data import Dataset
-from ebnet.errors import EbnetError, Interrupted, NonFiniteError
+from ebnet.errors import EbnetError, Interrupted, NonFiniteError, StudyError
 from ebnet.models.network import ExpertBinaryNetwork
 from ebnet.recipe.settings import Data, Recipe
 from ebnet.reproduce.chain import Link, links_before
@@ -56,6 +56,11 @@ def _trained(link: Link, order: Work, records: Records) -> bool:
         record = _record(link, recipe, link.directory(order.work), records)
         if not records.has(link.key):
             records.write(record)
+        elif "failed" in record:
+            raise StudyError(
+                f"{record['failed']}: so ended {link.phase}, trained again for those that follow it, though its record "
+                f"tells of a network; delete {records.path(link.key)} to let this count"
+            )
         return True
 
 
