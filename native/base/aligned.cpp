@@ -32,8 +32,9 @@ void give_back(std::uint8_t* data, std::size_t) { ::operator delete(data, std::a
 #else
 
 // Blocks from this size on are pages of their own. A heap keeps what was freed among blocks that stay: after the trials of
-// kernels that was a megabyte. Pages go back at once, and none takes memory before it is written to.
-constexpr std::size_t kOwnPages = std::size_t{64} << 10;
+// kernels that was a megabyte, and still some tenths of one when only blocks of 64 kB and more were pages. Pages go back
+// at once, and none takes memory before it is written to.
+constexpr std::size_t kOwnPages = std::size_t{8} << 10;
 
 std::uint8_t* taken(std::size_t size) {
   if (size < kOwnPages) {
