@@ -5,7 +5,8 @@
 
 Every load has a browser profile of its own: nothing is kept from the one before. The time begins with the navigation
 and ends with the first answer in the page's hands: files fetched from this machine, WebAssembly compiled, the network
-verified, one image cropped, resized and classified.
+verified, one image cropped, resized and classified. A page that only imports an empty module takes turns with it: that
+is what the browser itself needs on this machine at this moment.
 """
 
 import argparse
@@ -30,28 +31,41 @@ FIRST_ANSWER = """async () => {
   return performance.now();
 }"""
 
+EMPTY_PAGE = '<!doctype html><script type="module" src="empty.js"></script>'
+EMPTY_MODULE = "export {};"
+NOTHING = """async () => {
+  await import("./empty.js");
+  return performance.now();
+}"""
 
-def first_answer(browser: Browser, address: str) -> float:
-    """Milliseconds."""
+
+def milliseconds(browser: Browser, address: str, until: str) -> float:
     context = browser.new_context()
     page = context.new_page()
     page.goto(address, wait_until="commit")
-    milliseconds: float = page.evaluate(FIRST_ANSWER)
+    passed: float = page.evaluate(until)
     context.close()
-    return milliseconds
+    return passed
 
 
-def measure(source: str, loads: int) -> list[float]:
+def measure(source: str, loads: int) -> tuple[list[float], list[float]]:
+    """Milliseconds to the first answer, and those of the empty page between."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        export(source, Path(name))
+        folder = Path(name)
+        export(source, folder)
+        (folder / "empty.html").write_text(EMPTY_PAGE)
+        (folder / "empty.js").write_text(EMPTY_MODULE)
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Isolated, directory=name))
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
         browser = chromium(playwright)
-        first_answer(browser, f"http://127.0.0.1:{server.server_port}/")  # the browser's own start
-        found = [first_answer(browser, f"http://127.0.0.1:{server.server_port}/") for _ in range(loads)]
+        answers, nothing = [], []
+        for _ in range(loads + 1):
+            answers.append(milliseconds(browser, address, FIRST_ANSWER))
+            nothing.append(milliseconds(browser, address + "empty.html", NOTHING))
         browser.close()
         server.shutdown()
-        return found
+        return answers[1:], nothing[1:]  # without the browser's own start
 
 
 def main() -> None:
@@ -60,12 +74,16 @@ def main() -> None:
     parser.add_argument("--loads", type=int, default=10)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    found = measure(arguments.source, arguments.loads)
+    answers, nothing = measure(arguments.source, arguments.loads)
     if arguments.json:
-        print(json.dumps({"cpu": cpu_name(), "source": arguments.source, "milliseconds": found}))
-    else:
-        print(f"{arguments.source}: first answer after {statistics.median(found):.0f} ms (median of {len(found)}),")
-        print(f"at best {min(found):.0f} ms; {cpu_name()}")
+        numbers = {"milliseconds": answers, "milliseconds of an empty page": nothing}
+        print(json.dumps({"cpu": cpu_name(), "source": arguments.source} | numbers))
+        return
+    median, empty = statistics.median(answers), statistics.median(nothing)
+    print(
+        f"{arguments.source}: first answer after {median:.0f} ms (median of {len(answers)}; at best {min(answers):.0f}),"
+    )
+    print(f"{median / empty:.1f} times an empty page's {empty:.0f} ms; {cpu_name()}")
 
 
 if __name__ == "__main__":
