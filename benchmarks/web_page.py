@@ -80,9 +80,7 @@ def main() -> None:
         print(json.dumps({"cpu": cpu_name(), "source": arguments.source} | numbers))
         return
     median, empty = statistics.median(answers), statistics.median(nothing)
-    print(
-        f"{arguments.source}: first answer after {median:.0f} ms (median of {len(answers)}; at best {min(answers):.0f}),"
-    )
+    print(f"{arguments.source}: first answer after {median:.0f} ms, at best {min(answers):.0f} (of {len(answers)}),")
     print(f"{median / empty:.1f} times an empty page's {empty:.0f} ms; {cpu_name()}")
 
 
