@@ -101,7 +101,7 @@ def save_opening(found: list[Point], results: Path, path: Path) -> None:
         panels = canvas.subplots(1, 2 if timed else 1, sharey=True, squeeze=False)[0]
         _panel(panels[0], [(point, point.kilobytes) for point in found], "kB packed, reals as fp16")
         panels[0].set_ylabel("top-1 on the validation images, %")
-        panels[0].legend(frameon=False, fontsize=8)
+        panels[0].legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
         if taken is not None:
             measured = [(point, time) for point, time in timed if time is not None]
             _panel(panels[1], measured, f"milliseconds in the engine, one image, one thread\n{taken.machine}")
