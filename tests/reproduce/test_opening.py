@@ -78,6 +78,15 @@ def test_a_sentence_each_and_what_was_not_run(tmp_path: Path) -> None:
     assert "Stage I" not in told
 
 
+def test_what_holds_experts_back_is_told_by_what_decides_it() -> None:
+    finding = {"way": "with our routing", "by_seed": [1.0, 1.2], "mean": 1.1, "standard_error": 0.1, "verdict": "shows"}
+    decides = finding | {"what": "narrow", "decides": True}
+    beside = finding | {"what": "on training images", "decides": False}
+    trial = {"claim": "why-width", "chapter": "why", "findings": [decides, beside]}
+    assert sentences([trial]) == "**What shows**: narrow, with our routing (+1.10 ± 0.10 points)."
+    assert sentences([trial | {"claim": "short-width", "chapter": "short"}]) == ""
+
+
 def test_before_any_run_there_is_nothing(tmp_path: Path) -> None:
     assert points(Records(tmp_path)) == []
     assert opening.opening(Records(tmp_path), [], "figures") == ""

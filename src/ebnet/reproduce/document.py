@@ -20,7 +20,8 @@ def document(records: Records, pilots: Records) -> str:
         for chapter in CHAPTERS
     }
     title, _, head = _template("head.md").partition("\n\n")
-    parts = [title, opening(records, [summary(judgement) for judgement in judgements["claims"]], "figures"), head]
+    opened = [summary(judgement) for chapter in ("claims", "why") for judgement in judgements[chapter]]
+    parts = [title, opening(records, opened, "figures"), head]
     for chapter, of_chapter in judgements.items():
         tried = [judgement for judgement in of_chapter if judgement.tried]
         if chapter != "claims":

@@ -135,12 +135,15 @@ def _panel(axes: Axes, placed: list[tuple[Point, float]], label: str) -> None:
 
 
 def sentences(summaries: list[Summary]) -> str:
-    """One for what shows at the end of Stage II, one for what does not, one for what is open; empty before any run."""
+    """One for what shows at the end of Stage II, one for what does not, one for what is open; empty before any run.
+
+    Of the trials of what holds experts back, what decides them.
+    """
     found = [
         (finding["verdict"], f"{finding['what']}, {finding['way']} ({_points(finding)})")
         for claim in summaries
-        if claim["claim"] in CLAIMS
         for finding in claim["findings"]
+        if claim["claim"] in CLAIMS or (claim["chapter"] == "why" and finding["decides"])
         if finding["by_seed"] and not finding["what"].endswith("Stage I")
     ]
     titles = {SHOWS: "What shows", DOES_NOT_SHOW: "What does not", UNDECIDED: "Undecided"}

@@ -69,8 +69,7 @@ def readme_of(page: str, results: Path) -> str:
     from ebnet.reproduce.records import Records
 
     verdicts = verdicts_of(results)
-    claims = [claim for claim in verdicts if claim["chapter"] == "claims"]
-    told = opening(Records(results), claims, "docs/figures")
+    told = opening(Records(results), verdicts, "docs/figures")
     page = with_part(page, "opening", f"{told}\n" if told else "")
     return with_part(page, "score", f"{score(verdicts)}\n")
 
