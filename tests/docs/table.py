@@ -129,6 +129,7 @@ SHORTER = [
     ),
     Shorter(r"ebnet results", "docs/ here is the checkout's own", "", {"docs/results.md": "page/results.md"}),
     Shorter(r"ebnet reproduce all", "one claim", "", {"all": "mixup"}),
+    Shorter(r"ebnet reproduce why", "one trial", "", {"why": "why-width"}),
     Shorter(r"native/fuzz/run\.sh", "thousands of inputs, not a million", "", {"1000000": "5000"}),
     Shorter(r"pip install (-c|\.)", "everything is found and chosen, nothing installed", "--dry-run -q"),
     Shorter(r"python3 -m venv", "copying pip takes seconds; the next line uses the one here", "--without-pip"),
