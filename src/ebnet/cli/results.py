@@ -43,7 +43,7 @@ def _show_shipped() -> None:
     verdicts, console = shipped_verdicts(), Console()
     for chapter, title in {
         "claims": "where they can show: 50,000 images",
-        "why": "what holds experts back there",
+        "why": "what holds experts and width back there",
         "second": "a second look, with more classes",
         "short": "where data is short: 9,469 images",
     }.items():

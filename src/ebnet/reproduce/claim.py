@@ -15,8 +15,8 @@ SEEDS = 3
 
 Chapter = Literal["claims", "why", "second", "short", "pilots"]
 CHAPTERS: tuple[Chapter, ...] = get_args(Chapter)
-"""The claims where they can show; what holds experts back there; a second look at some, with more classes; the first
-trials, on few images; and the trials that chose the set-ups."""
+"""The claims where they can show; what holds experts and width back there; a second look at some, with more classes;
+the first trials, on few images; and the trials that chose the set-ups."""
 
 Way = Literal["as the paper compares", "at equal training", "with our routing"]
 """The paper's experts train one phase more than the network they are compared with, and by its own routing; at equal

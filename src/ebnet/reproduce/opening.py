@@ -137,7 +137,7 @@ def _panel(axes: Axes, placed: list[tuple[Point, float]], label: str) -> None:
 def sentences(summaries: list[Summary]) -> str:
     """One for what shows at the end of Stage II, one for what does not, one for what is open; empty before any run.
 
-    Of the trials of what holds experts back, what decides them.
+    Of the trials of what holds experts and width back, what decides them.
     """
     found = [
         (finding["verdict"], f"{finding['what']}, {finding['way']} ({_points(finding)})")
