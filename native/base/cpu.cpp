@@ -53,6 +53,11 @@ bool has_dot_product() {
 }
 #endif
 
+const char* named_isa() {
+  const char* wanted = std::getenv("EBNET_ISA");
+  return wanted != nullptr && *wanted != '\0' ? wanted : nullptr;
+}
+
 }  // namespace
 
 bool cpu_supports(Isa isa) {
@@ -94,14 +99,14 @@ const char* isa_name(Isa isa) {
 Isa requested_isa() {
   std::string usable;
   Isa best = Isa::portable;
-  const char* wanted = std::getenv("EBNET_ISA");
+  const char* wanted = named_isa();
   for (const IsaEntry& entry : kIsas) {
     if (!cpu_supports(entry.isa)) continue;
     if (wanted != nullptr && entry.name == std::string(wanted)) return entry.isa;
     usable += (usable.empty() ? "" : ", ") + std::string(entry.name);
     best = entry.isa;
   }
-  if (wanted != nullptr && *wanted != '\0') {
+  if (wanted != nullptr) {
     throw std::invalid_argument("EBNET_ISA=" + std::string(wanted) + " cannot run here; this CPU runs: " + usable);
   }
   return best;
@@ -124,6 +129,12 @@ DenseLevel dense_level(Isa isa) {
   if (isa >= Isa::avx2 && cpu_supports(DenseLevel::avx2)) return DenseLevel::avx2;
   if (isa == Isa::neon) return DenseLevel::neon;
   return isa == Isa::simd128 ? DenseLevel::simd128 : DenseLevel::scalar;
+}
+
+DenseLevel requested_dense_level() {
+  const Isa isa = requested_isa();
+  const bool widest = named_isa() == nullptr && cpu_supports(DenseLevel::avx512);
+  return widest ? DenseLevel::avx512 : dense_level(isa);
 }
 
 const char* dense_level_name(DenseLevel level) {
@@ -152,6 +163,12 @@ Int8Level int8_level(Isa isa) {
   if (isa >= Isa::avx2 && cpu_supports(Int8Level::avx2)) return Int8Level::avx2;
   if (isa == Isa::neon) return cpu_supports(Int8Level::dotprod) ? Int8Level::dotprod : Int8Level::neon;
   return isa == Isa::simd128 ? Int8Level::simd128 : Int8Level::scalar;
+}
+
+Int8Level requested_int8_level() {
+  const Isa isa = requested_isa();
+  const bool widest = named_isa() == nullptr && cpu_supports(Int8Level::vnni);
+  return widest ? Int8Level::vnni : int8_level(isa);
 }
 
 const char* int8_level_name(Int8Level level) {

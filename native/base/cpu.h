@@ -25,6 +25,9 @@ Isa requested_isa();
 enum class DenseLevel { scalar, simd128, neon, avx2, avx512 };
 // The level that goes with a binary kernel's instruction set, or the best below it this CPU runs.
 DenseLevel dense_level(Isa isa);
+// The widest this CPU has, unless EBNET_ISA names a set: only the binary kernels want AVX-512 that counts bits, which not
+// every CPU with AVX-512 has.
+DenseLevel requested_dense_level();
 bool cpu_supports(DenseLevel level);
 const char* dense_level_name(DenseLevel level);
 
@@ -72,6 +75,7 @@ inline constexpr Int8Level kInt8Levels[] = {Int8Level::scalar};
 #endif
 
 Int8Level int8_level(Isa isa);
+Int8Level requested_int8_level();  // as requested_dense_level
 bool cpu_supports(Int8Level level);
 const char* int8_level_name(Int8Level level);
 

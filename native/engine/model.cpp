@@ -210,8 +210,8 @@ Model read_model(const std::shared_ptr<const Source>& source, const Limits& limi
   } catch (const std::invalid_argument& error) {
     fail(Error::IsaUnavailable, error.what());
   }
-  model.dense_level = dense_level(model.isa);
-  model.int8_level = int8_level(model.isa);
+  model.dense_level = requested_dense_level();
+  model.int8_level = requested_int8_level();
   model.program_text = file.metadata("program");
   model.preprocessing_text = file.metadata("preprocessing");
   model.network_text = file.metadata("network");

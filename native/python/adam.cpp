@@ -29,7 +29,7 @@ void run_adam(const In<std::int64_t>& addresses, const In<double>& rates, double
     tensors[i] = {floats(0),         floats(1), floats(2), floats(3), floats(4), static_cast<std::size_t>(from[5]),
                   rate[0],           rate[1],   rate[2] == 0.0 ? 1 : static_cast<int>(from[6]), static_cast<float>(rate[2])};
   }
-  const DenseLevel at = level.empty() ? dense_level(requested_isa()) : level_of(level);
+  const DenseLevel at = level.empty() ? requested_dense_level() : level_of(level);
   const nb::gil_scoped_release release;
   adam(tensors.data(), static_cast<int>(tensors.size()), {beta1, beta2, eps}, threads, at);
 }

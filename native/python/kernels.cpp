@@ -275,6 +275,10 @@ void bind_kernels(nb::module_& parent) {
     throw std::invalid_argument("no kernel is called " + name);
   }, nb::arg("name"), nb::arg("shape"), "Whether a kernel runs a shape, on a CPU that has its instructions.");
   m.def("requested_isa", [] { return std::string(isa_name(requested_isa())); }, "EBNET_ISA, or the best of this CPU.");
+  m.def("requested_levels", [] {
+    return std::pair<std::string, std::string>(dense_level_name(requested_dense_level()),
+                                               int8_level_name(requested_int8_level()));
+  }, "Levels of the real-valued kernels and of those on bytes: those of EBNET_ISA, or the best of this CPU.");
   m.def("run", &run, nb::arg("name"), nb::arg("shape"), nb::arg("weights"), nb::arg("input"), nb::kw_only(),
         nb::arg("scale").none() = nb::none(), nb::arg("slope").none() = nb::none(), nb::arg("skip").none() = nb::none(),
         nb::arg("bn_scale").none() = nb::none(), nb::arg("bn_shift").none() = nb::none(), nb::arg("bits_per_group") = 0,

@@ -48,7 +48,7 @@ RealLayer layer_of(const std::array<int, 10>& geometry, const std::string& activ
 }
 
 DenseLevel level_or_best(const std::string& level) {
-  return level.empty() ? dense_level(requested_isa()) : level_of(level);
+  return level.empty() ? requested_dense_level() : level_of(level);
 }
 
 // weight, gamma, beta, slope; forward the running mean and variance after them.

@@ -23,7 +23,7 @@ T* at(std::uintptr_t address) {
 }
 
 DenseLevel level_or_best(const std::string& level) {
-  return level.empty() ? dense_level(requested_isa()) : level_of(level);
+  return level.empty() ? requested_dense_level() : level_of(level);
 }
 
 Estimator estimator_of(int number) {

@@ -245,6 +245,18 @@ def test_the_environment_forces_an_isa(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs[-1].startswith(kernels.requested_isa())
 
 
+def test_numbers_take_the_widest_vectors_unless_a_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the binary kernels run a narrower set: not every CPU with AVX-512 counts bits in it."""
+    monkeypatch.delenv("EBNET_ISA", raising=False)
+    widest = tuple([name for name, here in of if here][-1] for of in (kernels.dense_levels(), kernels.int8_levels()))
+    assert kernels.requested_levels() == widest
+    monkeypatch.setenv("EBNET_ISA", "portable")
+    assert kernels.requested_levels() == ("scalar", "scalar")
+    if dict(kernels.dense_levels()).get("avx2"):
+        monkeypatch.setenv("EBNET_ISA", "avx2")
+        assert kernels.requested_levels() == ("avx2", "avx2")
+
+
 def test_tiles_need_the_cpu_and_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them the best of the other sets runs and nothing is said; who asks for them by name is told what runs."""
     if RUNS_HERE.get("amx-int8"):

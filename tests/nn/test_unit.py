@@ -20,7 +20,9 @@ from tests.nn.units import THE_PAPERS, Numbers, Unit, assert_equal, cases, made
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if not dict(kernels.dense_levels()).get(request.param, request.param == "portable"):
         pytest.skip(f"this CPU has no {request.param}")
-    monkeypatch.setenv("EBNET_ISA", request.param)
+    monkeypatch.delenv("EBNET_ISA", raising=False)
+    if kernels.requested_levels()[0] != request.param:
+        monkeypatch.setenv("EBNET_ISA", request.param)
     return request.param
 
 

@@ -22,6 +22,11 @@ def supports(name: str, shape: Sequence[int]) -> bool:
 def requested_isa() -> str:
     """EBNET_ISA, or the best of this CPU."""
 
+def requested_levels() -> tuple[str, str]:
+    """
+    Levels of the real-valued kernels and of those on bytes: those of EBNET_ISA, or the best of this CPU.
+    """
+
 def run(
     name: str,
     shape: Sequence[int],
