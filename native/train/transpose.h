@@ -88,6 +88,68 @@ inline void transpose_by(const float* from, size_t from_line, int lines, int pla
   }
 }
 
+// Numbers of a and b in turn: those of their first halves, or of their second ones.
+template <bool kSecond, int... kLane>
+inline Vector in_turn(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+  return shuffled<(kLane % 2 * kLanes + kLane / 2 + (kSecond ? kLanes / 2 : 0))...>(a, b);
+}
+
+// The even numbers of a and then b, or the odd ones.
+template <bool kOdd, int... kLane>
+inline Vector every_second(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+  return shuffled<(2 * kLane + (kOdd ? 1 : 0))...>(a, b);
+}
+
+// Few lines whose places follow each other, to[place * kLines + line]: log2(kLines) rounds, each taking the numbers of
+// two vectors in turn, those of the first half of the lines with those of the second. The last vectors of places overlap
+// the ones before.
+template <int kLines>
+inline void interleave(const float* from, size_t from_line, int places, float* to) {
+  constexpr std::make_integer_sequence<int, kLanes> all;
+  for (int place = 0; place < places; place += kLanes) {
+    const size_t p = size(place + kLanes <= places ? place : places - kLanes);
+    Vector some[kLines], mixed[kLines];
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kLines; ++i) some[i] = load(from + i * from_line + p);
+#pragma GCC unroll 8
+    for (int round = 1; round < kLines; round *= 2) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kLines / 2; ++i) {
+        mixed[2 * i] = in_turn<false>(some[i], some[i + kLines / 2], all);
+        mixed[2 * i + 1] = in_turn<true>(some[i], some[i + kLines / 2], all);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < kLines; ++i) some[i] = mixed[i];
+    }
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kLines; ++i) store(to + p * kLines + i * kLanes, some[i]);
+  }
+}
+
+// And back: to[place * to_line + line] = from[line * kPlaces + place].
+template <int kPlaces>
+inline void deal(const float* from, int lines, float* to, size_t to_line) {
+  constexpr std::make_integer_sequence<int, kLanes> all;
+  for (int line = 0; line < lines; line += kLanes) {
+    const size_t l = size(line + kLanes <= lines ? line : lines - kLanes);
+    Vector some[kPlaces], mixed[kPlaces];
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kPlaces; ++i) some[i] = load(from + l * kPlaces + i * kLanes);
+#pragma GCC unroll 8
+    for (int round = 1; round < kPlaces; round *= 2) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kPlaces / 2; ++i) {
+        mixed[i] = every_second<false>(some[2 * i], some[2 * i + 1], all);
+        mixed[i + kPlaces / 2] = every_second<true>(some[2 * i], some[2 * i + 1], all);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < kPlaces; ++i) some[i] = mixed[i];
+    }
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kPlaces; ++i) store(to + i * to_line + l, some[i]);
+  }
+}
+
 // The same in the largest squares that fit; below four it goes one by one.
 template <typename LineOf>
 inline void transpose_to(const float* from, size_t from_line, int lines, int places, LineOf line_of) {
@@ -103,6 +165,15 @@ inline void transpose(const float* from, size_t from_line, int lines, int places
   if (places == 1 && from_line == 1) {
     std::memcpy(to, from, size(lines) * sizeof(float));
     return;
+  }
+  constexpr int kHalf = kLanes / 2, kQuarter = kLanes / 4;  // of a vector: the channels of a narrow group
+  if (places >= kLanes && to_line == size(lines)) {
+    if (lines == kHalf) return interleave<kHalf>(from, from_line, places, to);
+    if (lines == kQuarter) return interleave<kQuarter>(from, from_line, places, to);
+  }
+  if (lines >= kLanes && from_line == size(places)) {
+    if (places == kHalf) return deal<kHalf>(from, lines, to, to_line);
+    if (places == kQuarter) return deal<kQuarter>(from, lines, to, to_line);
   }
   transpose_to(from, from_line, lines, places, EvenLines{to, to_line});
 }

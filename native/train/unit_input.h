@@ -17,23 +17,25 @@ struct Phase {
   int down, right;
 };
 
+// The first number from `from` on that leaves `rest` when divided by `by`; nothing here is negative.
+inline int first_with(int rest, int by, int from) { return from + (rest + by - from % by) % by; }
+
+// Divisions are made before the pixels are walked: where groups are narrow they would cost more than the sums.
 inline int place_inputs(const View& v, const Piece& piece, const Phase& phase, const Rows& rows, Place* places) {
   const int first = piece.first_line(v), left = left_of(v), used = used_of(v), line = v.dc_columns() * v.rows;
-  int count = 0;
-  for (int y = rows.begin; y < rows.end; ++y) {
-    const int l = y - first;
-    if (l % v.stride_h != phase.down) continue;
-    for (int c = 0; c < used; ++c) {
-      const int x = left + c;
-      if (x % v.stride_w != phase.right) continue;
-      const int dc = l / v.stride_h * line + x / v.stride_w * v.rows, to = ((y - rows.begin) * used + c) * v.channels;
+  const int begin = first_with(phase.down, v.stride_h, rows.begin - first);
+  const int begin_x = first_with(phase.right, v.stride_w, left);
+  Place* at = places;
+  for (int l = begin, row = begin / v.stride_h; l < rows.end - first; l += v.stride_h, ++row) {
+    const int to = (l - (rows.begin - first)) * used - left;
+    for (int x = begin_x, column = begin_x / v.stride_w; x < left + used; x += v.stride_w, ++column) {
       for (int n = 0; n < piece.count; ++n) {
-        places[count++] = {n * static_cast<int>(v.dc) + dc, n * static_cast<int>(v.seen) + to,
-                           piece.begin + l / v.stride_h, x / v.stride_w};
+        *at++ = {n * static_cast<int>(v.dc) + row * line + column * v.rows,
+                 n * static_cast<int>(v.seen) + (to + x) * v.channels, piece.begin + row, column};
       }
     }
   }
-  return count;
+  return static_cast<int>(at - places);
 }
 
 // A tap of a phase: the output row and column it reaches from those of its pixel divided by the strides.

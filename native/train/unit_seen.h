@@ -75,6 +75,7 @@ inline void see(const View& v, const Normal& normal, bool binary, const float* x
     return;
   }
   const Vector one = splat(1.0f);
+  const int channel_count = v.channels, further = kLanes % channel_count;
   transpose(x + size(rows.begin) * size(v.in_w), size(v.in_h) * size(v.in_w), v.channels,
             (rows.end - rows.begin) * v.in_w, hat, channels);
   std::memset(seen, 0, size(rows.begin - first) * line * sizeof(float));
@@ -83,7 +84,7 @@ inline void see(const View& v, const Normal& normal, bool binary, const float* x
   for (int y = rows.begin; y < rows.end; ++y, seen += line, hat += row) {
     // The last vector may reach behind the row: what it spoils of `seen` is written after it, `hat` it leaves alone.
     int at = 0;
-    for (size_t i = 0; i < used; i += kLanes, at = next_channel(at, v.channels)) {
+    for (size_t i = 0; i < used; i += kLanes, at = next_channel(at, further, channel_count)) {
       const Vector h = hat_of(normal, at, load(hat + i)), n = normal_of(normal, at, h);
       used - i < kLanes ? store_some(hat + i, h, used - i) : store(hat + i, h);
       store(seen + left + i, binary ? (n >= Vector{} ? one : -one) : n);

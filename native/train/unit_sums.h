@@ -59,7 +59,16 @@ struct SumTile {
 #pragma GCC unroll 2
       for (int i = 0; i < kVectors; ++i) store(rows[r] + i * kLanes, sums[r][i]);
     }
+    if (t.lanes == kLanes / 2) return put<kLanes / 2>(t, rows);
+    if (t.lanes == kLanes / 4) return put<kLanes / 4>(t, rows);
     for (int r = 0; r < kRows; ++r) std::memcpy(t.to + t.places[r].to, rows[r], t.lanes * sizeof(float));
+  }
+
+ private:
+  // So many numbers of each row are one instruction; where their count is known only at run time they are a call.
+  template <int kCount>
+  static void put(const SumTask& t, const float (*rows)[kVectors * kLanes]) {
+    for (int r = 0; r < kRows; ++r) std::memcpy(t.to + t.places[r].to, rows[r], kCount * sizeof(float));
   }
 };
 

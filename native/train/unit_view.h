@@ -161,8 +161,9 @@ void for_channels(size_t count, int channels, Visit visit) {
 
 inline void add_at(float* to, Vector value) { store(to, load(to) + value); }
 
-inline int next_channel(int at, int channels) {
-  at += kLanes % channels;
+// The channel a vector further; `further` is kLanes % channels, divided once and not for every vector.
+inline int next_channel(int at, int further, int channels) {
+  at += further;
   return at >= channels ? at - channels : at;
 }
 
