@@ -107,6 +107,22 @@ def test_a_network_that_is_not_there_is_trained_again(tmp_path: Path, tried: Ord
     assert before == {key: records.path(key).read_bytes() for key in before}
 
 
+def test_stopping_early_leaves_whole_seeds(tmp_path: Path, tried: Order) -> None:
+    """Also where records came without networks: the first phases of later seeds wait until a seed has its last."""
+    shutil.copytree(tried.results, tmp_path / "results")
+    wanted = replace(tried, work=tmp_path / "work", results=tmp_path / "results")
+    records, lasts = Records(wanted.results), [link for link in tried.links() if link.phase == "stage2"]
+    for link in lasts:
+        records.path(link.key).unlink()
+    work(wanted)
+    written = [records.path(link.key).stat().st_mtime_ns for link in lasts]
+    begun = [(wanted.work / link.key / "recipe.toml").stat().st_mtime_ns for link in (last.before[0] for last in lasts)]
+    seeds = [link.recipe.seed for link in lasts]
+    for seed in sorted(set(seeds))[1:]:
+        earlier = max(at for at, of in zip(written, seeds, strict=True) if of < seed)
+        assert earlier < min(at for at, of in zip(begun, seeds, strict=True) if of == seed)
+
+
 def test_a_network_that_breaks_down_when_it_is_trained_again_is_an_error(tmp_path: Path) -> None:
     """Not a loop: its record says that it was trained, elsewhere."""
     wanted = Order(("mixup",), 1, tmp_path / "w", tmp_path / "r", None, (*TINY, "schedule.learning_rate=1e38"))

@@ -39,10 +39,15 @@ def work(order: Work) -> None:
         possible = [link for link in left(links, records) if not any(records.failed(b.key) for b in link.before)]
         if not possible:
             return
-        needed = [link for link in links_before(possible) if not link.trained(order.work)]
-        ready = [link for link in (*needed, *possible) if all(before.trained(order.work) for before in link.before)]
-        if not any(_trained(link, order, records) for link in ready):
+        if not any(_trained(link, order, records) for link in _ready(links, possible, order.work)):
             time.sleep(SECONDS_BETWEEN_LOOKS)  # others are at what is left
+
+
+def _ready(links: list[Link], possible: list[Link], where: Path) -> list[Link]:
+    """What can be trained now, in the order of all: what has no record, and what lacks the network that those follow."""
+    wanted = {link.key for link in possible}
+    wanted |= {link.key for link in links_before(possible) if not link.trained(where)}
+    return [link for link in links if link.key in wanted and all(before.trained(where) for before in link.before)]
 
 
 def _trained(link: Link, order: Work, records: Records) -> bool:
