@@ -3,6 +3,8 @@
 // Scale, bias and PReLU follow the convolution (unit_sums.h; of signs with signs unit_signs.h) while a group's positions are in a near cache, then they
 // are turned back to torch's order and the skip is added.
 #pragma once
+#include <algorithm>
+
 #include "train/unit_seen.h"
 #include "train/unit_signs.h"
 #include "train/unit_sums.h"
@@ -69,24 +71,30 @@ inline void add_to(const float* from, size_t count, float* to) {
   for (; i < count; ++i) to[i] += from[i];
 }
 
+// A word of signs costs a dozen operations where no instruction counts its bits, one for each of its channels as numbers.
+constexpr int kFewestSigns = 16;
+
+inline bool by_signs(const UnitLayer& layer, const View& v, SignSums sign_sums) {
+  return layer.counts() && (sign_sums != run_sign_sums || v.channels >= kFewestSigns);
+}
+
 struct ForwardMemory {
-  ForwardMemory(const UnitLayer& layer, const View& v, float* scratch) : carver(scratch) {
-    const bool signs = layer.counts();
+  ForwardMemory(const UnitLayer& layer, const View& v, bool signs, float* scratch) : carver(scratch) {
     places = reinterpret_cast<Place*>(carver.take(4 * size(v.positions())));
     runs = reinterpret_cast<Run*>(carver.take(6 * size(v.runs)));
     normals = carver.take(Normals::floats(v));
     products = carver.take(Products::floats(v));
     taps = carver.take(TapPlaces::floats(v));
     order = reinterpret_cast<int*>(carver.take(signs ? 0 : panel_order_floats(v)));
-    panels = carver.take(size(v.groups) * panels_floats(layer, v));
+    panels = carver.take(size(v.groups) * panels_floats(v, signs));
     numbers = carver.take(3 * size(v.wide_rows));
     out = carver.take(size(v.positions()) * size(v.wide_rows) + 2 * kLanes);
     hat = carver.take(signs ? sign_word_floats(v) : hat_floats(v));
     seen = carver.take(size(v.chunk) * (signs ? view_of_signs(v).seen : v.seen));
   }
   // Of one group.
-  static size_t panels_floats(const UnitLayer& layer, const View& v) {
-    return size(panels_of(v)) * (layer.counts() ? sign_panel_floats(v) : panel_floats(v));
+  static size_t panels_floats(const View& v, bool signs) {
+    return size(panels_of(v)) * (signs ? sign_panel_floats(v) : panel_floats(v));
   }
   Carver carver;
   Place* places;
@@ -96,7 +104,9 @@ struct ForwardMemory {
 };
 
 size_t forward_floats(const UnitLayer& layer) {
-  return ForwardMemory(layer, view_of(layer.shape), nullptr).carver.taken();
+  const View v = view_of(layer.shape);
+  const size_t numbers = ForwardMemory(layer, v, false, nullptr).carver.taken();
+  return layer.counts() ? std::max(numbers, ForwardMemory(layer, v, true, nullptr).carver.taken()) : numbers;
 }
 
 // A piece's positions, those of all samples at one place of the map together; `out` is [sample][position][wide rows].
@@ -134,8 +144,8 @@ inline int seeing_runs(const View& v, const Extent& e, const float* panel, int l
 class Forward {
  public:
   Forward(const UnitLayer& layer, const UnitForward& io, const UnitKept& kept, SignSums sign_sums, float* scratch)
-      : layer_(layer), io_(io), kept_(kept), sign_sums_(sign_sums), signs_(layer.counts()), v_(view_of(layer.shape)),
-        tiles_(signs_ ? view_of_signs(v_) : v_), memory_(layer, v_, scratch),
+      : layer_(layer), io_(io), kept_(kept), sign_sums_(sign_sums), v_(view_of(layer.shape)),
+        signs_(by_signs(layer, v_, sign_sums)), tiles_(signs_ ? view_of_signs(v_) : v_), memory_(layer, v_, signs_, scratch),
         normals_(layer, v_, kept, memory_.normals), products_(v_, memory_.products),
         end_(io.x + size(layer.batch * layer.shape.in_channels) * layer.in_plane()) {
     if (!signs_) panel_order(v_, TapPlaces(v_, memory_.taps), memory_.order);
@@ -159,7 +169,7 @@ class Forward {
 
  private:
   float* panels_of_group(int group) const {
-    return memory_.panels + size(group) * ForwardMemory::panels_floats(layer_, v_);
+    return memory_.panels + size(group) * ForwardMemory::panels_floats(v_, signs_);
   }
 
   // Sums of signs find theirs packed. Others are packed when an expert's first piece asks for them; where that is its
@@ -235,8 +245,9 @@ class Forward {
   const UnitForward& io_;
   const UnitKept& kept_;
   const SignSums sign_sums_;
+  const View v_;
   const bool signs_;
-  const View v_, tiles_;
+  const View tiles_;
   const ForwardMemory memory_;
   const Normals normals_;
   const Products products_;
