@@ -3,8 +3,6 @@
 // Scale, bias and PReLU follow the convolution (unit_sums.h; of signs with signs unit_signs.h) while a group's positions are in a near cache, then they
 // are turned back to torch's order and the skip is added.
 #pragma once
-#include <algorithm>
-
 #include "train/unit_seen.h"
 #include "train/unit_signs.h"
 #include "train/unit_sums.h"
@@ -106,7 +104,8 @@ struct ForwardMemory {
 size_t forward_floats(const UnitLayer& layer) {
   const View v = view_of(layer.shape);
   const size_t numbers = ForwardMemory(layer, v, false, nullptr).carver.taken();
-  return layer.counts() ? std::max(numbers, ForwardMemory(layer, v, true, nullptr).carver.taken()) : numbers;
+  const size_t signs = layer.counts() ? ForwardMemory(layer, v, true, nullptr).carver.taken() : 0;
+  return signs > numbers ? signs : numbers;
 }
 
 // A piece's positions, those of all samples at one place of the map together; `out` is [sample][position][wide rows].
