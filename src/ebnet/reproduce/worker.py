@@ -44,7 +44,7 @@ def work(order: Work) -> None:
 
 
 def _ready(links: list[Link], possible: list[Link], where: Path) -> list[Link]:
-    """What can be trained now, in the order of all: what has no record, and what lacks the network that those follow."""
+    """What can be trained now, in the order of all: what has no record, and networks that those follow and lack."""
     wanted = {link.key for link in possible}
     wanted |= {link.key for link in links_before(possible) if not link.trained(where)}
     return [link for link in links if link.key in wanted and all(before.trained(where) for before in link.before)]
