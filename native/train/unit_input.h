@@ -17,7 +17,7 @@ struct Phase {
   int down, right;
 };
 
-// The first number from `from` on that leaves `rest` when divided by `by`; nothing here is negative.
+// The first number from `from` on that leaves `rest` when divided by `by`.
 inline int first_with(int rest, int by, int from) { return from + (rest + by - from % by) % by; }
 
 // Divisions are made before the pixels are walked: where groups are narrow they would cost more than the sums.

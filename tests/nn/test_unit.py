@@ -49,6 +49,8 @@ def check(case: dict[str, Any]) -> None:
 @given(cases)
 @example(THE_PAPERS | {"precision": Precision.BINARY_INPUT})
 @example(THE_PAPERS | {"precision": Precision.BINARY})
+@example(THE_PAPERS | {"precision": Precision.BINARY_INPUT, "groups": 3, "channels": (4, 4)})
+@example(THE_PAPERS | {"precision": Precision.BINARY, "groups": 3, "channels": (4, 4)})
 def test_equals_its_layers_in_double_precision(case: dict[str, Any]) -> None:
     check(case)
 
